@@ -19,6 +19,7 @@ from .algorithms.fedkseed import FedKSeed as FedKSeed
 from .algorithms.fedmud import FedMUD as FedMUD
 from .algorithms.fedntd import FedNTD as FedNTD
 from .algorithms.fedprox import FedProx as FedProx
+from .algorithms.fedsb import FedSB as FedSB
 from .algorithms.fedslop import FedSLoP as FedSLoP
 from .algorithms.fedsub import FedSub as FedSub
 from .algorithms.fedzo import FedZO as FedZO

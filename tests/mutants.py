@@ -2472,6 +2472,20 @@ MUTANTS = [
         f"{T_NEWER}[FedSLoP]",
     ),
     Mutant(
+        "R starts at zero",
+        "algorithms/fedsb.py",
+        "S[:r].diag() if finite",
+        "0 * S[:r].diag() if finite",
+        f"{NEWER}::test_the_first_round_of_fed_sb_is_the_step_nearest_to_gradient_descents",
+    ),
+    Mutant(
+        "B and A go down in every round",
+        "algorithms/fedsb.py",
+        "round=2 * t - 1, period=t",
+        "round=t, period=1",
+        f"{NEWER}::test_fed_sb_sends_r_by_r_numbers_after_its_first_round",
+    ),
+    Mutant(
         "squared updates are not remembered",
         "algorithms/hiso.py",
         "add_(change[0].square(), alpha=self.nu)",

@@ -23,6 +23,7 @@ from fedtheory import (
     FedCM,
     FedKRSO,
     FedKSeed,
+    FedSB,
     FedSLoP,
     Gaussian,
     HiSo,
@@ -512,6 +513,101 @@ def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():
     steps = torch.einsum("sij,skj,k->si", P, P, g)
     assert relative(steps.mean(0), g) < 0.05
     assert float(steps.square().sum(1).mean() / g.square().sum()) == pytest.approx(4.5, rel=0.05)
+
+
+# Fed-SB
+
+
+def fedsb(problem, a, S, root, x):
+    W, R = unvec(x, problem), None
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        if R is None:
+            step = [np.zeros_like(w) for w in W]
+            for i in ids:
+                for sample in samples_of(problem, i, a.local_steps, key):
+                    G = gradient(problem, i, sample, W)
+                    step = [s - a.lr * g / (len(ids) * a.local_steps) for s, g in zip(step, G)]
+            step = [a.lr * np.sign(s) if a.sign else s for s in step]
+            B, A = [], []
+            for s in step:
+                m, n = s.shape
+                r = min(m, n, math.ceil(math.sqrt(a.ratio * m * n))) if n > 1 else 1
+                U, _, Vt = np.linalg.svd(s, full_matrices=False)
+                B, A = [*B, U[:, :r] if n > 1 else np.eye(m)], [*A, Vt[:r] if n > 1 else np.eye(1)]
+            R = [b.T @ s @ c.T for s, b, c in zip(step, B, A)]
+        else:
+            new = [np.zeros_like(one) for one in R]
+            for i in ids:
+                own = R
+                for sample in samples_of(problem, i, a.local_steps, key):
+                    G = gradient(problem, i, sample, [w + b @ o @ c for w, b, o, c in zip(W, B, own, A)])
+                    own = [o - a.lr * b.T @ g @ c.T for o, b, g, c in zip(own, B, G, A)]
+                new = [one + o / len(ids) for one, o in zip(new, own)]
+            R = new
+        yield vec([w + b @ o @ c for w, b, o, c in zip(W, B, R, A)]), None
+
+
+TEXTS |= {
+    "Fed-SB": (fedsb, FedSB(0.1, 3, 1 / 12)),
+    "Fed-SB sign": (fedsb, FedSB(0.1, 3, 0.2, sign=True)),
+}
+BAD |= {"ratio=1.5": lambda: FedSB(0.1, 2, 1.5), "sign=1": lambda: FedSB(0.1, 2, sign=1)}
+
+
+def test_the_model_of_fed_sb_is_the_mean_of_the_clients():
+    algorithm, problem = FedSB(ETA, K, 0.2), quadratic(layout=Layout.single(4, 3))
+    (_, state), *later = rounds(algorithm, problem, 4)
+    W = state.server.base
+    for t, (_, after) in enumerate(later, 1):
+        B, A = state.server.frames[0]
+        _, up, _ = play_round(algorithm, problem, state, problem.clients, Key(0).fold("round", t))
+        ends = [W + problem.layout.flatten([B @ u.view(2, 2) @ A]) for u in up.u]
+        close(after.server.x, torch.stack(ends).mean(0))
+        state = after
+
+
+def test_the_first_round_of_fed_sb_is_the_step_nearest_to_gradient_descents():
+    """Of all of rank r; on square matrices of full rank the rounds that follow are FedAvg's."""
+    problem = quadratic(layout=Layout.single(4, 4))
+    x0, step = start(problem), lambda x, algorithm: last(algorithm, problem, 1, x0=x).server.x
+    full = problem.layout.matrices(step(x0, FedAvg(ETA, 1)) - x0)[0]
+    for ratio, r in ((1 / 16, 1), (1 / 4, 2), (1.0, 4)):
+        low = problem.layout.matrices(step(x0, FedSB(ETA, K, ratio)) - x0)[0]
+        assert float(torch.linalg.svdvals(low)[r:].sum()) < 1e-14
+        assert float((full - low).norm()) == pytest.approx(float(torch.linalg.svdvals(full)[r:].norm()), abs=1e-15)
+    one, *others = rounds(FedSB(ETA, K, 1.0), problem, 6, x0=x0)
+    x, root = one[1].server.x, Key(0)
+    for t, (_, state) in enumerate(others, 1):
+        plain = FedAvg(ETA, K).init(problem, x, root)
+        x = play_round(FedAvg(ETA, K), problem, plain, problem.clients, root.fold("round", t))[0].server.x
+        close(state.server.x, x)
+
+
+@pytest.mark.parametrize("kappa", [1, 10, 100])
+def test_frozen_b_costs_fed_sb_what_steepest_descent_leaves(kappa):
+    """For a solution u v^T and features with Hessian H, B = H u/||H u|| and A = v stay. So what one step of steepest
+    descent leaves of the loss stays, 1 - (u.H^2 u)^2 / (u.H u u.H^3 u): at most, as here, ((kappa - 1)/(kappa + 1))^2.
+    """
+    H = torch.tensor([1.0, kappa], dtype=torch.float64)
+    u = torch.tensor([kappa, 1.0], dtype=torch.float64)
+    v = torch.nn.functional.normalize(torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64), dim=0)
+    Hs, bs = H.repeat(3).diag().repeat(2, 1, 1), torch.outer(v, u).flatten().repeat(2, 1)
+    problem = Quadratic(Hs, bs, layout=Layout.single(2, 3))
+    x0 = torch.zeros(6, dtype=torch.float64)
+    x = last(FedSB(1 / kappa, 1, 1 / 6), problem, 50, x0=x0).server.x
+    left = problem.loss(x) / problem.loss(x0)
+    moments = [float(u @ (H**p * u)) for p in (1, 2, 3)]
+    assert left == pytest.approx(1 - moments[1] ** 2 / (moments[0] * moments[2]), abs=1e-12)
+    assert left == pytest.approx(((kappa - 1) / (kappa + 1)) ** 2, abs=1e-12)
+
+
+@each(b=[4, 8])
+def test_fed_sb_sends_r_by_r_numbers_after_its_first_round(b):
+    """6 x 2, r = 1: up 12 numbers, then 1. Down W (12), then R (1), with B and A (6 + 2) once."""
+    history = run(ALGORITHMS["Fed-SB"], quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    assert history["up_bytes"] == [0, 60 * b, 65 * b, 70 * b]
+    assert history["down_bytes"] == [0, 60 * b, 105 * b, 110 * b]
 
 
 # FedSLoP
