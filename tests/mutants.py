@@ -2486,6 +2486,27 @@ MUTANTS = [
         f"{NEWER}::test_fed_sb_sends_r_by_r_numbers_after_its_first_round",
     ),
     Mutant(
+        "a change comes back at a third",
+        "algorithms/ferret.py",
+        "(rho(V.shape[1]) * K)",
+        "(K / V.shape[1])",
+        f"{NEWER}::test_a_change_that_ferret_rebuilds_is_unbiased_and_d_over_k_of_its_square_away",
+    ),
+    Mutant(
+        "a piece forgets those before it",
+        "algorithms/ferret.py",
+        "start += len(V)",
+        "start = len(V)",
+        f"{NEWER}::test_ferret_makes_its_directions_in_pieces",
+    ),
+    Mutant(
+        "all clients draw the same directions",
+        "algorithms/ferret.py",
+        'key.fold("V", int(i))',
+        'key.fold("V", 0)',
+        f"{T_NEWER}[Ferret]",
+    ),
+    Mutant(
         "squared updates are not remembered",
         "algorithms/hiso.py",
         "add_(change[0].square(), alpha=self.nu)",

@@ -5,11 +5,12 @@ The transcripts loop over clients and steps on flat vectors. Only the draws are 
 
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
+from cases import ALGORITHMS, ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rounds, start
 from cases import PROBLEMS as CASES
 from each import each
 from test_laws import close
@@ -25,6 +26,7 @@ from fedtheory import (
     FedKSeed,
     FedSB,
     FedSLoP,
+    Ferret,
     Gaussian,
     HiSo,
     Identity,
@@ -40,6 +42,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.compressedscaffnew import Holders
+from fedtheory.algorithms.ferret import rho
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -655,6 +658,77 @@ def test_half_the_rows_of_fedslop_take_twice_the_rounds():
     problem = quadratic(spectrum=(0.5, 1.0))
     full, half = (rounds_until(FedSLoP(0.3, 1, Spherical(r, "orthonormal"), 0.0), problem, 1e-3) for r in (6, 3))
     assert half / full == pytest.approx(2, rel=0.1)
+
+
+# Ferret
+
+
+def blocks(problem, ratio):
+    """(d_l, K_l) of the layers."""
+    sizes = [layer.rows * layer.cols for layer in problem.layout.layers]
+    return [(d, max(1, round(ratio * d))) for d in sizes]
+
+
+def cut_off(d):
+    """E v^2 and E v^4 of v ~ N(0, 1) on [-1/sqrt(d), 1/sqrt(d)], by the midpoint rule."""
+    v = (np.arange(200_000) + 0.5) / 200_000 / math.sqrt(d)
+    p = np.exp(-(v**2) / 2)
+    return float(p @ v**2 / p.sum()), float(p @ v**4 / p.sum())
+
+
+def ferret(problem, a, S, root, x):
+    for t in range(T):
+        key, change, ids = root.fold("round", t), 0, chosen(problem, S, root.fold("round", t))
+        p = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids])
+        for i, share in zip(ids, p / p.sum()):
+            w, g, rebuilt, at = x, torch.Generator().manual_seed(key.fold("V", i).hash()), [], 0
+            for sample in samples_of(problem, i, a.local_steps, key):
+                w = w - a.lr * slope(problem, i, sample, w)
+            for d, count in blocks(problem, a.ratio):
+                delta, at, normal = (x - w)[at : at + d], at + d, NormalDist()
+                most = 2 * normal.cdf(1 / math.sqrt(d)) - 1
+                u = torch.empty(count, d, dtype=torch.float64).uniform_(-most, most, generator=g)
+                V = np.array([[normal.inv_cdf((1 + one) / 2) for one in row] for row in u.tolist()]).T
+                gamma = V.T @ delta / (cut_off(d)[0] * count)
+                rebuilt.append(V @ gamma)
+            change = change + share * np.concatenate(rebuilt)
+        x = x - change
+        yield x, None
+
+
+TEXTS |= {
+    "Ferret": (ferret, Ferret(0.05, 3, 0.5)),
+    "Ferret weighted": (ferret, Ferret(0.02, 4, 1.5, weighted=True)),
+}
+BYTES |= {"Ferret": lambda b: (6 * b + 8, 12 * b)}  # 6 directions for 12 entries, and their seed
+BAD |= {"ratio=0.0": lambda: Ferret(0.1, 2, 0.0)}
+
+
+def test_ferret_with_many_directions_is_fedavg():
+    problem = quadratic(layout=TWO_LAYERS)
+    one, two = (last(a, problem, 3, sampled=3).server.x for a in (Ferret(ETA, K, 500), FedAvg(ETA, K)))
+    assert relative(one, two) < 0.02
+
+
+def test_ferret_makes_its_directions_in_pieces(monkeypatch):
+    problem = quadratic(layout=TWO_LAYERS)
+    x = last(ALGORITHMS["Ferret"], problem, 3).server.x
+    monkeypatch.setattr("fedtheory.algorithms.ferret.BLOCK", 16)  # two directions of the first layer
+    close(last(ALGORITHMS["Ferret"], problem, 3).server.x, x)
+
+
+@pytest.mark.parametrize("ratio", [1 / 8, 1 / 2, 4])
+def test_a_change_that_ferret_rebuilds_is_unbiased_and_d_over_k_of_its_square_away(ratio):
+    """Exactly (d - 2 + E v^4/(E v^2)^2)/K, Ferret's Theorems 1 and 2."""
+    layout, trials = Layout.single(8, 2), 4000
+    delta = torch.randn(16, generator=Key(0).generator(), dtype=torch.float64)
+    algorithm = Ferret(0.1, 1, ratio)
+    found = torch.stack([algorithm._rebuild(layout, s, algorithm._project(layout, s, delta)) for s in range(trials)])
+    (d, K), (second, fourth) = blocks(quadratic(layout=layout), ratio)[0], cut_off(16)
+    error = (d - 2 + fourth / second**2) / K
+    assert float((found - delta).square().sum(1).mean() / delta.square().sum()) == pytest.approx(error, rel=0.1)
+    assert relative(found.mean(0), delta) < 2 * math.sqrt(error / trials)
+    assert rho(16) == pytest.approx(second, rel=1e-9)
 
 
 # HiSo

@@ -73,7 +73,7 @@ NEWER = (
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA"),
     ("FFA-LoRA", "HiSo", "Fed-SB"),
-    ("CompressedScaffnew",),
+    ("CompressedScaffnew", "Ferret"),
     ("FedKSeed", "FedSLoP"),
 )
 METHODS: dict[str, Look] = {
