@@ -19,10 +19,12 @@ from .algorithms.fedkseed import FedKSeed as FedKSeed
 from .algorithms.fedmud import FedMUD as FedMUD
 from .algorithms.fedntd import FedNTD as FedNTD
 from .algorithms.fedprox import FedProx as FedProx
+from .algorithms.fedsb import FedSB as FedSB
 from .algorithms.fedslop import FedSLoP as FedSLoP
 from .algorithms.fedsub import FedSub as FedSub
 from .algorithms.fedzo import FedZO as FedZO
 from .algorithms.fedzo import MeZO as MeZO
+from .algorithms.ferret import Ferret as Ferret
 from .algorithms.fetchsgd import FetchSGD as FetchSGD
 from .algorithms.flexlora import FlexLoRA as FlexLoRA
 from .algorithms.flss import FLSS as FLSS

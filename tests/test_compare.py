@@ -289,7 +289,7 @@ class TestItems:
 
     def test_what_is_not_defined_is_said(self):
         here, said = frontier.divided(MEDIUM["quadratics"], methods())
-        assert "need networks: FedGen, FedNTD, MOON; need matrices: FedEx-LoRA, FedFTG, FedHM, " in said[0]
+        assert "need networks: FedGen, FedNTD, MOON; need matrices: Fed-SB, FedEx-LoRA, FedFTG, FedHM, " in said[0]
         assert said[0].endswith("one trainer, so nothing crosses: MeZO.")
         assert len(here) + said[0].count(", ") - 1 + 2 == len(METHODS)  # a comma between two of a group
         assert "compression" not in frontier.names("quick", methods(["FedAvg"]))

@@ -54,6 +54,7 @@ UP |= {"FedHM": 8, "FedHM decay": 16, "ProjectedFedAvg": 12, "FedFTG": 12}  # (6
 UP |= {"Scaffnew": 12, "FedCM": 12, "MimeLite": 24}  # what comes down: test_newer.py
 UP |= {"FedKSeed": 20, "RoLoRA": 6, "FFA-LoRA": 6, "FedEx-LoRA": 8, "FLoRA": 8}  # what comes down: test_newer*.py
 UP |= {"FedSLoP": 4}  # r = 2 of 6 rows, two columns
+UP |= {"Fed-SB": 12}  # in the first round
 UP |= {"HiSo": 12}  # K P slopes
 UP |= {"FLSS": 12}  # in the warm-up; what else crosses, and the signs: test_flss.py
 

@@ -5,11 +5,12 @@ The transcripts loop over clients and steps on flat vectors. Only the draws are 
 
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
+from cases import ALGORITHMS, ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rounds, start
 from cases import PROBLEMS as CASES
 from each import each
 from test_laws import close
@@ -23,7 +24,9 @@ from fedtheory import (
     FedCM,
     FedKRSO,
     FedKSeed,
+    FedSB,
     FedSLoP,
+    Ferret,
     Gaussian,
     HiSo,
     Identity,
@@ -39,6 +42,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.compressedscaffnew import Holders
+from fedtheory.algorithms.ferret import rho
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -514,6 +518,101 @@ def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():
     assert float(steps.square().sum(1).mean() / g.square().sum()) == pytest.approx(4.5, rel=0.05)
 
 
+# Fed-SB
+
+
+def fedsb(problem, a, S, root, x):
+    W, R = unvec(x, problem), None
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        if R is None:
+            step = [np.zeros_like(w) for w in W]
+            for i in ids:
+                for sample in samples_of(problem, i, a.local_steps, key):
+                    G = gradient(problem, i, sample, W)
+                    step = [s - a.lr * g / (len(ids) * a.local_steps) for s, g in zip(step, G)]
+            step = [a.lr * np.sign(s) if a.sign else s for s in step]
+            B, A = [], []
+            for s in step:
+                m, n = s.shape
+                r = min(m, n, math.ceil(math.sqrt(a.ratio * m * n))) if n > 1 else 1
+                U, _, Vt = np.linalg.svd(s, full_matrices=False)
+                B, A = [*B, U[:, :r] if n > 1 else np.eye(m)], [*A, Vt[:r] if n > 1 else np.eye(1)]
+            R = [b.T @ s @ c.T for s, b, c in zip(step, B, A)]
+        else:
+            new = [np.zeros_like(one) for one in R]
+            for i in ids:
+                own = R
+                for sample in samples_of(problem, i, a.local_steps, key):
+                    G = gradient(problem, i, sample, [w + b @ o @ c for w, b, o, c in zip(W, B, own, A)])
+                    own = [o - a.lr * b.T @ g @ c.T for o, b, g, c in zip(own, B, G, A)]
+                new = [one + o / len(ids) for one, o in zip(new, own)]
+            R = new
+        yield vec([w + b @ o @ c for w, b, o, c in zip(W, B, R, A)]), None
+
+
+TEXTS |= {
+    "Fed-SB": (fedsb, FedSB(0.1, 3, 1 / 12)),
+    "Fed-SB sign": (fedsb, FedSB(0.1, 3, 0.2, sign=True)),
+}
+BAD |= {"ratio=1.5": lambda: FedSB(0.1, 2, 1.5), "sign=1": lambda: FedSB(0.1, 2, sign=1)}
+
+
+def test_the_model_of_fed_sb_is_the_mean_of_the_clients():
+    algorithm, problem = FedSB(ETA, K, 0.2), quadratic(layout=Layout.single(4, 3))
+    (_, state), *later = rounds(algorithm, problem, 4)
+    W = state.server.base
+    for t, (_, after) in enumerate(later, 1):
+        B, A = state.server.frames[0]
+        _, up, _ = play_round(algorithm, problem, state, problem.clients, Key(0).fold("round", t))
+        ends = [W + problem.layout.flatten([B @ u.view(2, 2) @ A]) for u in up.u]
+        close(after.server.x, torch.stack(ends).mean(0))
+        state = after
+
+
+def test_the_first_round_of_fed_sb_is_the_step_nearest_to_gradient_descents():
+    """Of all of rank r; on square matrices of full rank the rounds that follow are FedAvg's."""
+    problem = quadratic(layout=Layout.single(4, 4))
+    x0, step = start(problem), lambda x, algorithm: last(algorithm, problem, 1, x0=x).server.x
+    full = problem.layout.matrices(step(x0, FedAvg(ETA, 1)) - x0)[0]
+    for ratio, r in ((1 / 16, 1), (1 / 4, 2), (1.0, 4)):
+        low = problem.layout.matrices(step(x0, FedSB(ETA, K, ratio)) - x0)[0]
+        assert float(torch.linalg.svdvals(low)[r:].sum()) < 1e-14
+        assert float((full - low).norm()) == pytest.approx(float(torch.linalg.svdvals(full)[r:].norm()), abs=1e-15)
+    one, *others = rounds(FedSB(ETA, K, 1.0), problem, 6, x0=x0)
+    x, root = one[1].server.x, Key(0)
+    for t, (_, state) in enumerate(others, 1):
+        plain = FedAvg(ETA, K).init(problem, x, root)
+        x = play_round(FedAvg(ETA, K), problem, plain, problem.clients, root.fold("round", t))[0].server.x
+        close(state.server.x, x)
+
+
+@pytest.mark.parametrize("kappa", [1, 10, 100])
+def test_frozen_b_costs_fed_sb_what_steepest_descent_leaves(kappa):
+    """For a solution u v^T and features with Hessian H, B = H u/||H u|| and A = v stay. So what one step of steepest
+    descent leaves of the loss stays, 1 - (u.H^2 u)^2 / (u.H u u.H^3 u): at most, as here, ((kappa - 1)/(kappa + 1))^2.
+    """
+    H = torch.tensor([1.0, kappa], dtype=torch.float64)
+    u = torch.tensor([kappa, 1.0], dtype=torch.float64)
+    v = torch.nn.functional.normalize(torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64), dim=0)
+    Hs, bs = H.repeat(3).diag().repeat(2, 1, 1), torch.outer(v, u).flatten().repeat(2, 1)
+    problem = Quadratic(Hs, bs, layout=Layout.single(2, 3))
+    x0 = torch.zeros(6, dtype=torch.float64)
+    x = last(FedSB(1 / kappa, 1, 1 / 6), problem, 50, x0=x0).server.x
+    left = problem.loss(x) / problem.loss(x0)
+    moments = [float(u @ (H**p * u)) for p in (1, 2, 3)]
+    assert left == pytest.approx(1 - moments[1] ** 2 / (moments[0] * moments[2]), abs=1e-12)
+    assert left == pytest.approx(((kappa - 1) / (kappa + 1)) ** 2, abs=1e-12)
+
+
+@each(b=[4, 8])
+def test_fed_sb_sends_r_by_r_numbers_after_its_first_round(b):
+    """6 x 2, r = 1: up 12 numbers, then 1. Down W (12), then R (1), with B and A (6 + 2) once."""
+    history = run(ALGORITHMS["Fed-SB"], quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    assert history["up_bytes"] == [0, 60 * b, 65 * b, 70 * b]
+    assert history["down_bytes"] == [0, 60 * b, 105 * b, 110 * b]
+
+
 # FedSLoP
 
 
@@ -559,6 +658,77 @@ def test_half_the_rows_of_fedslop_take_twice_the_rounds():
     problem = quadratic(spectrum=(0.5, 1.0))
     full, half = (rounds_until(FedSLoP(0.3, 1, Spherical(r, "orthonormal"), 0.0), problem, 1e-3) for r in (6, 3))
     assert half / full == pytest.approx(2, rel=0.1)
+
+
+# Ferret
+
+
+def blocks(problem, ratio):
+    """(d_l, K_l) of the layers."""
+    sizes = [layer.rows * layer.cols for layer in problem.layout.layers]
+    return [(d, max(1, round(ratio * d))) for d in sizes]
+
+
+def cut_off(d):
+    """E v^2 and E v^4 of v ~ N(0, 1) on [-1/sqrt(d), 1/sqrt(d)], by the midpoint rule."""
+    v = (np.arange(200_000) + 0.5) / 200_000 / math.sqrt(d)
+    p = np.exp(-(v**2) / 2)
+    return float(p @ v**2 / p.sum()), float(p @ v**4 / p.sum())
+
+
+def ferret(problem, a, S, root, x):
+    for t in range(T):
+        key, change, ids = root.fold("round", t), 0, chosen(problem, S, root.fold("round", t))
+        p = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids])
+        for i, share in zip(ids, p / p.sum()):
+            w, g, rebuilt, at = x, torch.Generator().manual_seed(key.fold("V", i).hash()), [], 0
+            for sample in samples_of(problem, i, a.local_steps, key):
+                w = w - a.lr * slope(problem, i, sample, w)
+            for d, count in blocks(problem, a.ratio):
+                delta, at, normal = (x - w)[at : at + d], at + d, NormalDist()
+                most = 2 * normal.cdf(1 / math.sqrt(d)) - 1
+                u = torch.empty(count, d, dtype=torch.float64).uniform_(-most, most, generator=g)
+                V = np.array([[normal.inv_cdf((1 + one) / 2) for one in row] for row in u.tolist()]).T
+                gamma = V.T @ delta / (cut_off(d)[0] * count)
+                rebuilt.append(V @ gamma)
+            change = change + share * np.concatenate(rebuilt)
+        x = x - change
+        yield x, None
+
+
+TEXTS |= {
+    "Ferret": (ferret, Ferret(0.05, 3, 0.5)),
+    "Ferret weighted": (ferret, Ferret(0.02, 4, 1.5, weighted=True)),
+}
+BYTES |= {"Ferret": lambda b: (6 * b + 8, 12 * b)}  # 6 directions for 12 entries, and their seed
+BAD |= {"ratio=0.0": lambda: Ferret(0.1, 2, 0.0)}
+
+
+def test_ferret_with_many_directions_is_fedavg():
+    problem = quadratic(layout=TWO_LAYERS)
+    one, two = (last(a, problem, 3, sampled=3).server.x for a in (Ferret(ETA, K, 500), FedAvg(ETA, K)))
+    assert relative(one, two) < 0.02
+
+
+def test_ferret_makes_its_directions_in_pieces(monkeypatch):
+    problem = quadratic(layout=TWO_LAYERS)
+    x = last(ALGORITHMS["Ferret"], problem, 3).server.x
+    monkeypatch.setattr("fedtheory.algorithms.ferret.BLOCK", 16)  # two directions of the first layer
+    close(last(ALGORITHMS["Ferret"], problem, 3).server.x, x)
+
+
+@pytest.mark.parametrize("ratio", [1 / 8, 1 / 2, 4])
+def test_a_change_that_ferret_rebuilds_is_unbiased_and_d_over_k_of_its_square_away(ratio):
+    """Exactly (d - 2 + E v^4/(E v^2)^2)/K, Ferret's Theorems 1 and 2."""
+    layout, trials = Layout.single(8, 2), 4000
+    delta = torch.randn(16, generator=Key(0).generator(), dtype=torch.float64)
+    algorithm = Ferret(0.1, 1, ratio)
+    found = torch.stack([algorithm._rebuild(layout, s, algorithm._project(layout, s, delta)) for s in range(trials)])
+    (d, K), (second, fourth) = blocks(quadratic(layout=layout), ratio)[0], cut_off(16)
+    error = (d - 2 + fourth / second**2) / K
+    assert float((found - delta).square().sum(1).mean() / delta.square().sum()) == pytest.approx(error, rel=0.1)
+    assert relative(found.mean(0), delta) < 2 * math.sqrt(error / trials)
+    assert rho(16) == pytest.approx(second, rel=1e-9)
 
 
 # HiSo

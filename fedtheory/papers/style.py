@@ -72,8 +72,8 @@ NEWER = (
     ("SCALLION", "SCAFCOM", "FedKRSO"),
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA"),
-    ("FFA-LoRA", "HiSo"),
-    ("CompressedScaffnew",),
+    ("FFA-LoRA", "HiSo", "Fed-SB"),
+    ("CompressedScaffnew", "Ferret"),
     ("FedKSeed", "FedSLoP"),
 )
 METHODS: dict[str, Look] = {
