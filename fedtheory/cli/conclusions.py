@@ -178,9 +178,9 @@ WORDS = [  # what the words for outcomes and evidence mean
 
 GENERAL = {  # what to know of all conclusions of a paper
     "flss": [
-        "We also chose how the directions are sampled, and did not tune the rate.",
+        "We also chose the participation and how the directions are sampled, and did not tune the rate.",
         "FedAvg and SignSGD, with and without FLSS, ran in full in three columns (Table 2, Fashion-MNIST).",
-        "Five methods of another column ran the printed 400 rounds on two fifths of the images.",
+        "Five methods with Table 3's CNN and one epoch ran the printed 400 rounds on two fifths of the images.",
         "The rest are short runs, which can reverse a direction but not contradict the paper.",
     ]
 }
