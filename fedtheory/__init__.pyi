@@ -6,6 +6,7 @@ from .algorithms.dgc import DGC as DGC
 from .algorithms.ef21p import EF21P as EF21P
 from .algorithms.fedavg import FedAvg as FedAvg
 from .algorithms.fedbat import FedBAT as FedBAT
+from .algorithms.fedbuff import FedBuff as FedBuff
 from .algorithms.fedcm import FedCM as FedCM
 from .algorithms.fedcom import FedCom as FedCom
 from .algorithms.feddc import FedDC as FedDC

@@ -15,6 +15,7 @@ from fedtheory import (
     DeComFL,
     FedAvg,
     FedBAT,
+    FedBuff,
     FedCM,
     FedCom,
     FedDC,
@@ -203,6 +204,7 @@ COMPRESSED = {
 CORRECTED = {
     "Scaffnew": Scaffnew(ETA, K),
     "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
+    "FedBuff": FedBuff(ETA, K, 2, 3),
     "FedCM": FedCM(ETA, K, 0.3),
     "MimeLite": MimeLite(ETA, K, 0.6),
 }

@@ -2388,6 +2388,27 @@ MUTANTS = [
         f"{T_NEWER}[SCAFCOM]",
     ),
     Mutant(
+        "a change is as old as its round",
+        "algorithms/fedbuff.py",
+        "server.steps[0] + place // K - began",
+        "server.steps[0] - began",
+        f"{T_NEWER}[FedBuff]",
+    ),
+    Mutant(
+        "a waiting change is lost",
+        "algorithms/fedbuff.py",
+        "buffer = buffer + changes[waits].sum(0)",
+        "buffer = buffer * 1",
+        f"{T_NEWER}[FedBuff]",
+    ),
+    Mutant(
+        "all begin at the newest model",
+        "algorithms/fedbuff.py",
+        "return self.rows[self.age[clients.to(self.age.device)]]",
+        "return self.rows[0 * self.age[clients.to(self.age.device)]]",
+        f"{T_NEWER}[FedBuff]",
+    ),
+    Mutant(
         "the momentum is added, not mixed",
         "algorithms/fedcm.py",
         "(1 - self.alpha) * down.delta",

@@ -38,6 +38,7 @@ NEUTRAL = (Momentum(1.0, 0.0), Adagrad(2 * FAR, 0.0, 0.5, FAR), Yogi(2 * FAR, 0.
 OPTIMIZERS = (Momentum(0.7, 0.5), Adagrad(0.1), Yogi(0.05), Adam(0.05))
 REFUSED = ("FedMUD", "FedLMT", "FedPara", "DeComFL", "EF21-P", "FedHM", "FlexLoRA", "ProjectedFedAvg")
 REFUSED += ("Scaffnew", "CompressedScaffnew", "FedKSeed", "RoLoRA", "FFA-LoRA", "FedEx-LoRA", "FLoRA", "HiSo")
+REFUSED += ("FedBuff",)
 REPLAYED = ("SSF", "STC", "FetchSGD", "FedBAT")  # their clients are sent the whole model then
 CHANGES = ("FedAvg", "SCAFFOLD II", "SCAFFOLD weighted", "FedProx", "FedDyn", "FedZO")
 ENDPOINTS = ("SSF", "FedMUD", "DeComFL")

@@ -73,7 +73,7 @@ NEWER = (
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA"),
     ("FFA-LoRA", "HiSo"),
-    ("CompressedScaffnew",),
+    ("CompressedScaffnew", "FedBuff"),
     ("FedKSeed", "FedSLoP"),
 )
 METHODS: dict[str, Look] = {
