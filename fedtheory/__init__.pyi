@@ -27,6 +27,7 @@ from .algorithms.fedzo import MeZO as MeZO
 from .algorithms.fetchsgd import FetchSGD as FetchSGD
 from .algorithms.flexlora import FlexLoRA as FlexLoRA
 from .algorithms.flss import FLSS as FLSS
+from .algorithms.fslora import FSLoRA as FSLoRA
 from .algorithms.hiso import HiSo as HiSo
 from .algorithms.lbgm import LBGM as LBGM
 from .algorithms.mimelite import MimeLite as MimeLite

@@ -2409,6 +2409,27 @@ MUTANTS = [
         f"{T_NEWER}[FedBuff]",
     ),
     Mutant(
+        "the sketch is not scaled",
+        "algorithms/fslora.py",
+        "(r / k) ** 0.5",
+        "1.0",
+        f"{NEWER_LORA}::test_transcript[FSLoRA]",
+    ),
+    Mutant(
+        "all clients have one sketch",
+        "algorithms/fslora.py",
+        "self.key.fold(i).generator()",
+        "self.key.fold(0).generator()",
+        f"{NEWER_LORA}::test_transcript[FSLoRA]",
+    ),
+    Mutant(
+        "the seed of a sketch is free",
+        "algorithms/fslora.py",
+        " + sketch.cost(ONE, ())",
+        "",
+        f"{NEWER_LORA}::test_a_client_of_fslora_is_sent_and_sends_its_ranks",
+    ),
+    Mutant(
         "the momentum is added, not mixed",
         "algorithms/fedcm.py",
         "(1 - self.alpha) * down.delta",

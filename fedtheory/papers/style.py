@@ -72,7 +72,7 @@ NEWER = (
     ("SCALLION", "SCAFCOM", "FedKRSO"),
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA"),
-    ("FFA-LoRA", "HiSo"),
+    ("FFA-LoRA", "HiSo", "FSLoRA"),
     ("CompressedScaffnew", "FedBuff"),
     ("FedKSeed", "FedSLoP"),
 )
