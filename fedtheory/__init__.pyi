@@ -6,6 +6,7 @@ from .algorithms.dgc import DGC as DGC
 from .algorithms.ef21p import EF21P as EF21P
 from .algorithms.fedavg import FedAvg as FedAvg
 from .algorithms.fedbat import FedBAT as FedBAT
+from .algorithms.fedbuff import FedBuff as FedBuff
 from .algorithms.fedcm import FedCM as FedCM
 from .algorithms.fedcom import FedCom as FedCom
 from .algorithms.feddc import FedDC as FedDC
@@ -28,6 +29,7 @@ from .algorithms.ferret import Ferret as Ferret
 from .algorithms.fetchsgd import FetchSGD as FetchSGD
 from .algorithms.flexlora import FlexLoRA as FlexLoRA
 from .algorithms.flss import FLSS as FLSS
+from .algorithms.fslora import FSLoRA as FSLoRA
 from .algorithms.hiso import HiSo as HiSo
 from .algorithms.lbgm import LBGM as LBGM
 from .algorithms.mimelite import MimeLite as MimeLite

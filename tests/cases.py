@@ -15,6 +15,7 @@ from fedtheory import (
     DeComFL,
     FedAvg,
     FedBAT,
+    FedBuff,
     FedCM,
     FedCom,
     FedDC,
@@ -33,6 +34,7 @@ from fedtheory import (
     Ferret,
     FetchSGD,
     FlexLoRA,
+    FSLoRA,
     Gaussian,
     HiSo,
     Identity,
@@ -205,6 +207,7 @@ COMPRESSED = {
 CORRECTED = {
     "Scaffnew": Scaffnew(ETA, K),
     "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
+    "FedBuff": FedBuff(ETA, K, 2, 3),
     "FedCM": FedCM(ETA, K, 0.3),
     "MimeLite": MimeLite(ETA, K, 0.6),
 }
@@ -217,6 +220,7 @@ ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "CompressedScaffnew": CompressedScaffnew(ETA, K, ratio=0.5),
     "FedKRSO": FedKRSO(ETA, K, Gaussian(2), 3, 2),
     "Ferret": Ferret(ETA, K, 0.5),
+    "FSLoRA": FSLoRA(ETA, K, LowRank(1.0, 1.0, layers="all"), (0.5, 1.0)),
     "FedBAT": FedBAT(ETA, K, rho=0.5),
     "FedBAT weighted": FedBAT(ETA, K, rho=0.5, weighted=True),
     "FedBAT one way": FedBAT(ETA, K, rho=0.5, both=False),

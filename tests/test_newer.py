@@ -21,6 +21,7 @@ from fedtheory import (
     Coordinate,
     DeComFL,
     FedAvg,
+    FedBuff,
     FedCM,
     FedKRSO,
     FedKSeed,
@@ -784,6 +785,65 @@ def test_at_the_solution_the_mean_of_squares_of_hiso_only_shrinks():
     problem = quadratic(1)
     server = last(HiSo(0.01, 1, 4, 1e-9, nu=0.1), problem, 20, x0=problem.constants.x_star.clone()).server
     assert torch.allclose(server.m, torch.full_like(server.m, 0.9**20), rtol=1e-6)
+
+
+# FedBuff
+
+
+def fedbuff(problem, a, S, root, x):
+    """One arrival after the other, as in the authors' aggregator."""
+    past, version, buffer = [(x, 0)], 0, []
+    for t in range(T):
+        key, ids, arrivals = root.fold("round", t), chosen(problem, S, root.fold("round", t)), {}
+        ages = torch.randint(a.delay + 1, (problem.n,), generator=key.fold("age").generator()).tolist()
+        for i, place in zip(ids, torch.randperm(S, generator=key.fold("order").generator()).tolist()):
+            y, began = past[max(0, t - ages[i])]
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * slope(problem, i, sample, y)
+            arrivals[place] = y - past[max(0, t - ages[i])][0], began
+        for _, (change, began) in sorted(arrivals.items()):
+            buffer.append((1 + version - began) ** -a.power * change)
+            if len(buffer) == (a.buffer or S):
+                x, version, buffer = x + a.server_lr * sum(buffer) / len(buffer), version + 1, []
+        past.append((x, version))
+        yield x, None
+
+
+TEXTS |= {
+    "FedBuff": (fedbuff, FedBuff(0.05, 4, 2, 3, 1.0, 0.9)),
+    "FedBuff, a round": (fedbuff, FedBuff(0.05, 4)),
+    "FedBuff, K = 7": (fedbuff, FedBuff(0.1, 4, 7, 2)),
+}
+SAME |= {"FedBuff, nothing stale": (FedBuff(ETA, K, delay=0, server_lr=0.7), FedAvg(ETA, K, 0.7))}
+BYTES |= {"FedBuff": lambda b: (12 * b, 12 * b)}  # of the models that the server holds a client is sent one
+BAD |= {
+    "buffer=0": lambda: FedBuff(0.1, 2, 0),
+    "delay=-1": lambda: FedBuff(0.1, 2, delay=-1),
+    "power=2.0": lambda: FedBuff(0.1, 2, power=2.0),
+}
+
+
+def test_fedbuff_rests_where_fedavg_does():
+    """At rest all models that the server holds are one; without weights the delays leave no trace."""
+    problem = quadratic(spectrum=(0.6, 1.0))
+    ours, theirs = (last(a, problem, 300).server.x for a in (FedBuff(0.1, 5, delay=3, power=0.0), FedAvg(0.1, 5)))
+    assert relative(ours, theirs) < 1e-12
+    assert problem.error(theirs) > 0.01
+
+
+@pytest.mark.parametrize("delay", [0, 1, 3, 7])
+def test_the_largest_stable_step_of_fedbuff_falls_with_the_delay(delay):
+    """L = 1, many clients: x+ = x - eta mean(x_{t-j}, j = 0..delay). A root is on the circle, e^(i pi/(delay+1)), at
+
+    eta = 2 (delay + 1) sin(pi / (2 (delay + 1)))^2, which is 2 without delay and about pi^2 / (2 (delay + 1)).
+    """
+    one = torch.ones(600, 1, 1, dtype=torch.float64)
+    problem = Quadratic(one, torch.zeros_like(one[:, 0]), layout=Layout.single(1))
+    most = 2 * (delay + 1) * math.sin(math.pi / (2 * (delay + 1))) ** 2
+    for share, stable in ((0.95, True), (1.05, False)):
+        algorithm = FedBuff(share * most, 1, delay=delay, power=0.0)
+        size = [float(state.server.x.abs()) for _, state in rounds(algorithm, problem, 160, x0=one[0, 0])]
+        assert (max(size[-20:]) < max(size[40:60])) == stable
 
 
 # All of them

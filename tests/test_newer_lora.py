@@ -1,4 +1,4 @@
-"""RoLoRA, FFA-LoRA, FedEx-LoRA, FLoRA: their texts in NumPy, their laws, their bytes."""
+"""RoLoRA, FFA-LoRA, FedEx-LoRA, FLoRA, FSLoRA: their texts in NumPy, their laws, their bytes."""
 
 from dataclasses import replace
 
@@ -27,12 +27,16 @@ from test_transcripts import chosen, samples_of
 from fedtheory import (
     FedExLoRA,
     FedMUD,
+    FSLoRA,
     Key,
+    Layout,
     MatrixRegression,
+    Quadratic,
     RoLoRA,
     play_round,
     run,
 )
+from fedtheory.algorithms.fslora import Sketch
 from fedtheory.maps.decomposition import LowRank
 
 
@@ -76,6 +80,28 @@ def fedexlora(problem, a, S, root, x):
         yield flat(model)
 
 
+def fslora(problem, a, S, root, x):
+    """A client's factors have k columns: there is no mask here. The model is W + (r/k) A B^T for it."""
+    W = transposed(x, problem)
+    AB = drawn(a.decomposition.draw(problem.layout, root.fold("D"), torch.float64), problem)
+    for t in range(T):
+        key, new = root.fold("round", t), [[A.copy(), B.copy()] for A, B in AB]
+        for i in chosen(problem, S, key):
+            g, share = key.fold("sketch", i).generator(), a.shares[i % len(a.shares)]
+            ranks = [A.shape[1] for A, _ in AB]
+            kept = [torch.randperm(r, generator=g)[: max(1, round(share * r))].numpy() for r in ranks]
+            scale = [r / len(k) for r, k in zip(ranks, kept)]
+            own = [(A[:, k], B[:, k]) for k, (A, B) in zip(kept, AB)]
+            for sample in samples_of(problem, i, a.local_steps, key):
+                G = slope(problem, i, sample, [w + c * A @ B.T for w, c, (A, B) in zip(W, scale, own)])
+                own = [(A - a.lr * c * g @ B, B - a.lr * c * g.T @ A) for c, g, (A, B) in zip(scale, G, own)]
+            for mean, k, pair, before in zip(new, kept, own, AB):
+                for all, mine, old in zip(mean, pair, before):
+                    all[:, k] += (mine - old[:, k]) / S
+        AB = new
+        yield flat([w + A @ B.T for w, (A, B) in zip(W, AB)])
+
+
 TEXTS = {
     "RoLoRA": (rolora, RoLoRA(0.08, 3, low(0.7))),
     "RoLoRA, three rounds": (rolora, RoLoRA(0.08, 3, low(0.7), 3)),
@@ -83,6 +109,8 @@ TEXTS = {
     "FedEx-LoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5))),
     "FedEx-LoRA weighted": (fedexlora, FedExLoRA(0.05, 3, low(0.7), weighted=True)),
     "FLoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5), True)),
+    "FSLoRA": (fslora, FSLoRA(0.03, 3, low(1.0))),
+    "FSLoRA shares": (fslora, FSLoRA(0.02, 3, low(1.0), (0.5, 1.0, 0.1))),
 }
 
 
@@ -159,7 +187,37 @@ def test_for_one_client_nothing_is_missed(fresh):
         close(a.server.x, b.server.x)
 
 
+@pytest.mark.parametrize("sampled", [5, 3])
+def test_fslora_with_all_ranks_is_fedmud_without_a_reset(sampled):
+    for problem in (regression(), quadratic()):
+        ours, theirs = (
+            last(a, problem, 10, sampled=sampled).server.x
+            for a in (FSLoRA(ETA, K, low(1.0), (1.0,)), FedMUD(ETA, K, low(1.0), reset_every=None))
+        )
+        close(ours, theirs)
+
+
+def test_a_sketch_is_the_identity_in_the_mean():
+    """k = 2 of r = 5: S has 5/2 at two places, each place in two of five clients."""
+    S = Sketch(((30, 5),), (0.4,), Key(0)).root(torch.arange(5000), torch.zeros(1, dtype=torch.float64)) ** 2
+    assert torch.equal(S.view(-1, 6, 5), S[:, None, :5].expand(-1, 6, -1)), "the same for every row of A and B"
+    assert torch.equal((S > 0).sum(1), torch.full((5000,), 12))
+    assert float((S.mean(0) - 1).abs().max()) < 4.5 * (1.5 / 5000) ** 0.5
+
+
 # Claims, measured
+
+
+@pytest.mark.parametrize(("lr", "share", "rank"), [(0.1, 0.25, 1), (0.2, 1.0, 4)])
+def test_sketches_of_one_rank_end_at_one_rank(lr, share, rank):
+    """M has rank r = 4, and clients train on E_S ||B S A - M||^2. With k = 1 each rank fits M/r alone."""
+    u, v = (torch.linalg.qr(torch.randn(8, 8, generator=Key(i).generator(), dtype=torch.float64))[0] for i in (0, 1))
+    M = u[:, :4] * torch.tensor([1.0, 0.8, 0.6, 0.5]).double() @ v[:, :4].T
+    problem = Quadratic(torch.eye(64).double().repeat(20, 1, 1), M.flatten().repeat(20, 1), layout=Layout.single(8, 8))
+    found = last(FSLoRA(lr, 2, low(1.0), (share,)), problem, 400, x0=torch.zeros_like(problem.b[0])).server
+    U, s, Vh = torch.linalg.svd(M)
+    assert len(found.u) == 4 * 16
+    assert relative(found.x, (U[:, :rank] * s[:rank] @ Vh[:rank]).flatten()) < 1e-3
 
 
 def matrices(m=5, n=3, seed=0):
@@ -217,6 +275,15 @@ def test_traffic_by_hand(dtype):
         assert history["down_bytes"] == [0, *(5 * (once + t * down) for t in (1, 2, 3))], name
 
 
+@each(b=[4, 8])
+def test_a_client_of_fslora_is_sent_and_sends_its_ranks(b):
+    """d = 12, r = 2: a rank is 8 numbers. Clients 0, 2, 4 have one, and 1, 3 both: 7 ranks; a seed of S for each."""
+    algorithm, dtype = FSLoRA(ETA, K, low(1.0), (0.5, 1.0)), torch.float32 if b == 4 else torch.float64
+    history = run(algorithm, quadratic(dtype=dtype), 3)
+    assert history["up_bytes"] == [0, 56 * b, 112 * b, 168 * b]
+    assert history["down_bytes"] == [0, *(5 * 12 * b + t * (56 * b + 5 * 8) for t in (1, 2, 3))]
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_networks(name):
     algorithm = replace(EXACT[name], lr=0.1, decomposition=LowRank(0.5, 0.3, layers="matrices"))
@@ -231,6 +298,9 @@ def test_networks(name):
         (lambda: RoLoRA(0.1, 0), "local_steps=0"),
         (lambda: RoLoRA(0.1, 1, low(0.5, form="aad")), "decomposition=LowRank"),
         (lambda: RoLoRA(0.1, 1, low(0.5), 0), "switch_every=0"),
+        (lambda: FSLoRA(0.1, 1, low(0.5, form="aad")), "decomposition=LowRank"),
+        (lambda: FSLoRA(0.1, 1, low(0.5), ()), "shares=()"),
+        (lambda: FSLoRA(0.1, 1, low(0.5), (0.5, 0.0)), "shares[1]=0.0"),
         (lambda: FedExLoRA(0.1, 1.5), "local_steps=1.5"),
         (lambda: FedExLoRA(0.1, 1, low(0.5, random=True)), "decomposition=LowRank"),
         (lambda: FedExLoRA(0.1, 1, low(0.5), 1), "fresh=1"),

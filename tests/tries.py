@@ -244,6 +244,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "RoLoRA": {"decomposition": LOW},
     "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
+    "FSLoRA": {"decomposition": LOW},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
     "FedSubReading": {"projection": Coordinate(2)},

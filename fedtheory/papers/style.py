@@ -71,10 +71,10 @@ NEWER = (
     ("Scaffnew", "RoLoRA"),
     ("SCALLION", "SCAFCOM", "FedKRSO"),
     ("FedCM", "FedEx-LoRA"),
-    ("MimeLite", "FLoRA"),
+    ("MimeLite", "FLoRA", "FSLoRA"),
     ("FFA-LoRA", "HiSo", "Fed-SB"),
     ("CompressedScaffnew", "Ferret"),
-    ("FedKSeed", "FedSLoP"),
+    ("FedKSeed", "FedSLoP", "FedBuff"),
 )
 METHODS: dict[str, Look] = {
     name: Look(color, dash, marker)
