@@ -391,9 +391,9 @@ digits = frontier_of("digits")
 # - DeComFL is at 85% with a 96th of the bytes up, BAFFLE at 56% with a 480th; they pay in arithmetic, five times and
 #   twice FedAvg's.
 # - Of the 18 newer methods none is surely better than FedAvg. FedBuff, FedCM, Scaffnew, SCAFCOM, MimeLite and Ferret
-#   cannot be told from it, nor can FedKRSO, whose interval is 19 points wide. SCAFCOM sends a 16th of FedAvg's bytes up,
-#   Ferret a 31st. FFA-LoRA, RoLoRA, FSLoRA and FedEx-LoRA, whose clients train rank 1, stay below 55%. Fed-SB, with R of
-#   12 x 12 and 5 x 5, is at 85%.
+#   cannot be told from it, nor can FedKRSO, whose interval is 19 points wide. SCAFCOM sends a 16th of FedAvg's bytes
+#   up, Ferret a 31st. FFA-LoRA, RoLoRA, FSLoRA and FedEx-LoRA, whose clients train rank 1, stay below 55%. Fed-SB, with
+#   R of 12 x 12 and 5 x 5, is at 85%.
 # - Memory is mostly copies of the model, about five for FedAvg; the network's activations are little of it. It
 #   differs within a family: SCAFFOLD has twice FedAvg's, FedGen and FLSS more than three times, FLSS with the SVD of
 #   the trajectory.
