@@ -17,8 +17,8 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.papers import judge, style
+from fedtheory.papers.accuracy import OPTIMISTIC, best, last
 from fedtheory.papers.budget import Budget
-from fedtheory.papers.readings import OPTIMISTIC, best, last
 from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.running import simulate, verdicts
