@@ -114,7 +114,7 @@ def _at(problem: Problem, x: torch.Tensor, least: float, reach: float, effort: i
     grads = problem.grads(x.expand(problem.n, -1), whole)
     mean = weights @ grads
     steps = effort if getattr(problem, "epochs", None) is None else problem.steps
-    samples = problem.draw(clients, steps, key.fold("sample"))[:steps]
+    samples = problem.draw(clients, steps, key.fold("sample"))
     along = bent(v, whole)
     noise = [problem.grads(x.expand(problem.n, -1), xi) - grads for xi in samples]
     rough = [bent(v, xi) - along for xi in samples]
