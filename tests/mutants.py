@@ -1438,7 +1438,7 @@ MUTANTS = [
     Mutant(
         "a module may mix the images of a batch",
         MODULES,
-        "if not _alike(alone, first):",
+        "if not alike(alone, first):",
         "if False:",
         "test_modules.py::test_what_is_no_classifier_of_single_images_is_refused",
     ),
@@ -2207,7 +2207,7 @@ MUTANTS = [
     Mutant(
         "a sum passes for a mean",
         "problems/supervised.py",
-        "if not _alike(each.mean(), loss[0]):",
+        "if not modules.alike(each.mean(), loss[0]):",
         "if False:",
         "test_supervised.py::test_what_does_not_fit_has_a_line",
     ),
