@@ -141,3 +141,8 @@ def of_images(options: Mapping[str, Any], sampled: int | None) -> Budget:
     channels, classes = (len(SETS[name].mean), len(SETS[name].classes)) if name in SETS else (1, 10)
     clients = sampled or options.get("clients", 10)
     return Budget(options["network"], classes, options.get("batch", 64), clients, 1, (channels, side, side))
+
+
+def command(item: str) -> str:
+    """What makes an item at its paper's scale."""
+    return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"
