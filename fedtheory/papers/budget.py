@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
+from fedtheory.core.checks import free_bytes
 from fedtheory.problems.data import SETS
-from fedtheory.problems.models.language import free_bytes
 from fedtheory.problems.models.networks import Network, network
 from fedtheory.running.meter import PeakMemory, multiplications
 
