@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 from steps import RANDOM, texts
-from timing import environment
+from timing import environment, report
 
 from fedtheory import ImageClassification, Key, MatrixRegression, Scaffold, run
 from fedtheory.core.algorithm import Algorithm
@@ -68,6 +68,12 @@ def leaves(part: object) -> list[torch.Tensor]:
     return [] if part is None else [leaf for leaf in vars(part).values() if isinstance(leaf, torch.Tensor)]
 
 
+def show(table: dict[str, dict[str, float]]) -> None:
+    for case, row in table.items():
+        sizes = ", ".join(f"{name} {row[name] / 2**20:,.0f} MiB" for name in ("peak", "state", "step"))
+        print(f"{case:8} {sizes}; {row['ratio']:.2f} times the least")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=CASES, help="one case")
@@ -81,13 +87,7 @@ def main() -> None:
     for case in [options.only] if options.only else CASES:
         command = [sys.executable, __file__, "--here", "--only", case]
         table[case] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    if options.json:
-        json.dump(table | {"environment": environment("cpu")}, sys.stdout, indent=2)
-        print()
-        return
-    for case, row in table.items():
-        sizes = ", ".join(f"{name} {row[name] / 2**20:,.0f} MiB" for name in ("peak", "state", "step"))
-        print(f"{case:8} {sizes}; {row['ratio']:.2f} times the least")
+    report(table, environment("cpu"), options.json, show)
 
 
 if __name__ == "__main__":

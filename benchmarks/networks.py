@@ -34,7 +34,6 @@ resnet110/fedavg, smollm2/fedavg, smollm2/decomfl: one step of larger models, se
 
 import argparse
 import copy
-import json
 import os
 import random
 import statistics
@@ -46,7 +45,7 @@ import numpy as np
 import torch
 from PIL import Image
 from steps import GET, RANDOM, counted, resnet, texts
-from timing import Work, best_rate, environment, quartiles, turns
+from timing import Work, best_rate, environment, quartiles, report, turns
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
@@ -426,12 +425,7 @@ def main() -> int:
             for name in names
         }
         present = show
-    if options.json:
-        json.dump(table | {"environment": environment(options.device)}, sys.stdout, indent=2)
-        print()
-    else:
-        print(", ".join(f"{name} {value}" for name, value in environment(options.device).items()))
-        present(table)
+    report(table, environment(options.device), options.json, present)
     return 0
 
 

@@ -15,13 +15,12 @@ Variants take turns (`timing.turns`); a ratio is ours over the loop's time in th
 
 import argparse
 import copy
-import json
 import statistics
-import sys
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from timing import Work, environment, quartiles, turns
+from timing import Work, environment, quartiles, report, turns
 from torch import nn
 from torch.nn import functional
 
@@ -159,6 +158,12 @@ def measure(name: str, blocks: int, rounds: int) -> dict[str, object]:
     return row | {"bar": BARS[name], "together": chosen.together, "chunk": chosen.chunk, "blocks": blocks}
 
 
+def show(table: dict[str, dict[str, Any]]) -> None:
+    for name, row in table.items():
+        ratios = ", ".join(f"{way} {row[f'ratio_{way}']:.2f}" for way in ("ours", "stacked", "alone"))
+        print(f"{name:6} loop {row['loop'] * 1e3:.1f} ms, of it {ratios}; at most {row['bar']}; chunk {row['chunk']}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--blocks", type=int, default=9, help="blocks per variant")
@@ -171,13 +176,7 @@ def main() -> None:
     torch.set_num_threads(1)
     names = [options.only] if options.only else list(BARS)
     table = {name: measure(name, options.blocks, options.rounds * (10 if name == "mlp" else 1)) for name in names}
-    if options.json:
-        json.dump(table | {"environment": environment("cpu")}, sys.stdout, indent=2)
-        print()
-        return
-    for name, row in table.items():
-        ratios = ", ".join(f"{way} {row[f'ratio_{way}']:.2f}" for way in ("ours", "stacked", "alone"))
-        print(f"{name:6} loop {row['loop'] * 1e3:.1f} ms, of it {ratios}; at most {row['bar']}; chunk {row['chunk']}")
+    report(table, environment("cpu"), options.json, show)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,12 @@ on the same seed, in points; its interval is Student's, 95%. Seconds are CPU sec
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 
 import torch
-from timing import environment, quartiles, timed
+from timing import environment, quartiles, report, timed
 
 from fedtheory import run
 from fedtheory.papers.mud.settings import HERE, algorithm, spec
@@ -122,12 +121,7 @@ def main() -> int:
     for name, setting in settings(options.rounds, options.data is not None).items():
         for method in methods(name):
             table[f"{name}, {method}"] = measure(setting, method, options.seeds, options.device)
-    if options.json:
-        json.dump(table | {"environment": where}, sys.stdout, indent=2)
-        print()
-    else:
-        print(", ".join(f"{name} {value}" for name, value in where.items()))
-        show(table)
+    report(table, where, options.json, show)
     return 0
 
 

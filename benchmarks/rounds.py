@@ -24,7 +24,6 @@ Variants take turns block by block, after one that warms up (`timing.turns`); th
 
 import argparse
 import copy
-import json
 import os
 import random
 import statistics
@@ -36,7 +35,7 @@ from pathlib import Path
 from unittest import mock
 
 import torch
-from timing import Work, clock_of, environment, matmul_rate, quartiles, timed, turns
+from timing import Work, clock_of, environment, matmul_rate, quartiles, report, timed, turns
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
@@ -518,12 +517,7 @@ def main() -> int:
         found, show = memory(options.device), show_memory
     else:
         found, show = measure(options.device, options.rounds, options.blocks), lambda table: show_rounds(table, where)
-    if options.json:
-        json.dump(found | {"environment": where}, sys.stdout, indent=2)
-        print()
-    else:
-        print(", ".join(f"{name} {value}" for name, value in where.items()))
-        show(found)
+    report(found, where, options.json, show)
     return 0
 
 

@@ -6,12 +6,13 @@ threads together otherwise), which a busy machine does not stretch by waiting; o
 moments at which the card is idle. Work that leaves the card untouched is refused there.
 """
 
+import json
 import platform
 import statistics
 import time
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -118,3 +119,12 @@ def environment(device: str) -> dict[str, object]:
         found["cudnn"] = torch.backends.cudnn.version()
         found["tf32"] = {"products": torch.backends.cuda.matmul.allow_tf32, "cudnn": convolved_in()}
     return found
+
+
+def report(found: Mapping[str, Any], where: Mapping[str, object], as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print what was measured and where: as one JSON object, or one line and a table."""
+    if as_json:
+        print(json.dumps({**found, "environment": where}, indent=2))
+        return
+    print(", ".join(f"{name} {value}" for name, value in where.items()))
+    show(found)

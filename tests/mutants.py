@@ -57,7 +57,7 @@ MODELS, IMAGES, GATE, NETS = (
     "federation/admission.py",
     "test_networks.py",
 )
-AVERAGE, READINGS, CURVES = "core/algorithm.py", "papers/readings.py", "papers/decomfl/curves.py"
+AVERAGE, ACCURACY, CURVES = "core/algorithm.py", "papers/accuracy.py", "papers/decomfl/curves.py"
 TOGETHER, MADE = "papers/together.py", "test_together.py::test"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
@@ -449,38 +449,38 @@ MUTANTS = [
     ),
     Mutant(
         "the start is the best record",
-        READINGS,
+        ACCURACY,
         "max(percents(result)[1:], default=math.nan)",
         "max(percents(result))",
-        "test_readings.py::test_the_last_and_the_best_by_hand",
+        "test_accuracy.py::test_the_last_and_the_best_by_hand",
     ),
     Mutant(
         "the last record for the last three",
-        READINGS,
+        ACCURACY,
         "percents(result)[-n:]",
         "percents(result)[-1:]",
-        "test_readings.py::test_the_last_and_the_best_by_hand",
+        "test_accuracy.py::test_the_last_and_the_best_by_hand",
     ),
     Mutant(
         "the best round is judged",
         "papers/flss/items.py",
         "ours = {label: [last(one) for",
         "ours = {label: [best(one) for",
-        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+        "test_accuracy.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
         "the best round of the last three",
         "papers/flss/items.py",
         "interval([best(one) for one in results])",
         "interval([last(one) for one in results])",
-        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+        "test_accuracy.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
         "the best round without its warning",
         "papers/flss/items.py",
         "[*notes_of(at, scale), BEST])\n\n\ndef",
         "notes_of(at, scale))\n\n\ndef",
-        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+        "test_accuracy.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
         "all differences of Figure 4 are the judged ones",
@@ -1438,7 +1438,7 @@ MUTANTS = [
     Mutant(
         "a module may mix the images of a batch",
         MODULES,
-        "if not _alike(alone, first):",
+        "if not alike(alone, first):",
         "if False:",
         "test_modules.py::test_what_is_no_classifier_of_single_images_is_refused",
     ),
@@ -2207,7 +2207,7 @@ MUTANTS = [
     Mutant(
         "a sum passes for a mean",
         "problems/supervised.py",
-        "if not _alike(each.mean(), loss[0]):",
+        "if not modules.alike(each.mean(), loss[0]):",
         "if False:",
         "test_supervised.py::test_what_does_not_fit_has_a_line",
     ),

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from fedtheory.core.key import Key
-from fedtheory.papers import partition
 from fedtheory.problems import data, shapes
 from fedtheory.problems.data import Images, load
 from fedtheory.problems.formats import DataError
@@ -636,16 +635,3 @@ def test_bad_partitions_are_refused(call, error, words):
         call()
     assert "expected" in str(caught.value)
     assert "Fix:" in str(caught.value)
-
-
-def test_the_picture_shows_who_holds_what():
-    y = torch.arange(10).repeat(30)
-    parts = {"IID": iid(y, 6, Key(0)), "3 labels": labels_per_client(y, 6, 3, Key(0))}
-    table = partition.holdings(parts, y)
-    assert sum(row["samples"] for row in table if row["partition"] == "IID") == 300
-    assert all(row["samples"] > 0 for row in table)
-    figure = partition.draw_partition(table)
-    first, second, bar = figure.axes
-    assert [first.get_title(), second.get_title(), bar.get_ylabel()] == ["IID", "3 labels", "samples"]
-    shown = torch.as_tensor(second.images[0].get_array().filled())
-    assert shown.equal(torch.stack([torch.bincount(y[part], minlength=10) for part in parts["3 labels"]], 1))

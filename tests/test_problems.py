@@ -208,6 +208,8 @@ def test_matrix_minibatches_do_not_depend_on_how_many_are_gathered_at_a_time(byt
     for k in [0, 1, 2, 3, 4, 5, 6, 2, 6, 0]:
         assert torch.equal(pieces[k].A, expected[k][0])
         assert torch.equal(pieces[k].Bt, expected[k][1])
+    assert len(list(pieces)) == 7
+    assert torch.equal(pieces[-1].A, expected[6][0])
 
 
 def test_a_batch_of_all_rows_without_replacement_is_the_full_gradient():

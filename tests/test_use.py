@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory import Estimate, Key, Layout, Quadratic, best_directions, controls_pay_after, estimate, largest_step
+from fedtheory import (
+    Estimate,
+    Key,
+    Layout,
+    MatrixRegression,
+    Quadratic,
+    best_directions,
+    controls_pay_after,
+    estimate,
+    largest_step,
+)
 from fedtheory.core import registry
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import EXTRAS, store
@@ -85,6 +95,14 @@ def test_estimates_are_the_sizes_of_a_quadratic():
     more = estimate(made, torch.stack([x, 3 * x]), least=-7.0, effort=60)
     assert (more.gap, more.start2) == (found.gap, found.start2)
     assert more.zeta2 > found.zeta2
+
+
+def test_minibatches_of_a_regression_are_noise():
+    made = lambda batch: MatrixRegression.ssf(0.5, Key(0), n=3, rows=4, d=5, m=2, batch=batch)
+    found, whole = estimate(made(1), effort=60), estimate(made(None), effort=60)
+    assert pytest.approx(made(1).constants.L, rel=1e-3) == found.L
+    assert whole == found._replace(sigma2=0.0, sample_L=0.0)
+    assert found.sigma2 > 0
 
 
 @pytest.mark.parametrize("kappa", [1.0, 2.3, 50.0, 999.0])

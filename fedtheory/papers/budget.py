@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
+from fedtheory.core.checks import free_bytes
 from fedtheory.problems.data import SETS
-from fedtheory.problems.models.language import free_bytes
 from fedtheory.problems.models.networks import Network, network
 from fedtheory.running.meter import PeakMemory, multiplications
 
@@ -141,3 +141,8 @@ def of_images(options: Mapping[str, Any], sampled: int | None) -> Budget:
     channels, classes = (len(SETS[name].mean), len(SETS[name].classes)) if name in SETS else (1, 10)
     clients = sampled or options.get("clients", 10)
     return Budget(options["network"], classes, options.get("batch", 64), clients, 1, (channels, side, side))
+
+
+def command(item: str) -> str:
+    """What makes an item at its paper's scale."""
+    return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"

@@ -6,7 +6,7 @@ from statistics import fmean
 from matplotlib.figure import Figure
 
 from fedtheory.papers import style
-from fedtheory.papers.readings import last
+from fedtheory.papers.accuracy import last
 from fedtheory.papers.store import Spec, Wants, interval
 from fedtheory.running.records import Table
 

@@ -46,6 +46,7 @@ class Batches(Sequence[Rows]):
     def __getitem__(self, k: int) -> Rows:  # type: ignore[override]
         at = k - self._first
         if not 0 <= at < len(self._some):
+            k = range(len(self))[k]  # IndexError behind the last one
             steps = max(1, _GATHERED // (self.at[0].numel() * self.table.shape[1] * self.table.element_size()))
             self._first, at = k - k % steps, k % steps
             rows = self.gather(self.at[self._first : self._first + steps])

@@ -23,8 +23,6 @@ from fedtheory.problems.models.networks import Flatten, Network, Op, Pool, ReLU
 _STACKED = 2**21  # bytes of all stacked clients together
 _AT_ONCE = 1000  # samples of one forward pass in evaluation
 _TRIED = 4  # samples of a trial
-_MOVED = 0.05  # deviation of the trial's weights from the module's own
-_ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
 
 
 class Supervised(Minibatches):
@@ -231,7 +229,7 @@ class Supervised(Minibatches):
         """The module sees each sample by itself, draws nothing, and the loss is a mean. Raises ValueError."""
         said, some = type(self.scored.module).__name__, self.inputs[:_TRIED]
         targets = self.targets[: len(some)]
-        x, moments = self._moved(), self._plain_moments()
+        x, moments = modules.moved(self.start()), self._plain_moments()
         try:
             outputs = self._outputs(x, some, moments)
         except Exception as error:
@@ -261,8 +259,8 @@ class Supervised(Minibatches):
             each = torch.cat([loss_of(at[j : j + 1]) for j in range(len(some))])
         except Exception:  # such as that of batch normalisation, of one value
             each = torch.full_like(loss, torch.inf)
-        if not _alike(each.mean(), loss[0]):
-            if not _alike(loss_of(at.repeat(2)), loss):
+        if not modules.alike(each.mean(), loss[0]):
+            if not modules.alike(loss_of(at.repeat(2)), loss):
                 fix = "pass reduction='mean', or divide by the number of samples"
                 checks.reject("loss", self._loss_name, "the mean over the batch", fix)
             fix = (
@@ -304,7 +302,7 @@ class Supervised(Minibatches):
                 there, back = (self.scored.loss(some, one) for one in (wanted, wanted.flip(0)))
         except Exception:  # what the loss does not take is found later
             return
-        if _alike(back, there):
+        if modules.alike(back, there):
             fix = f"pass y.unsqueeze(-1){'' if targets.is_floating_point() else '.float()'}"
             checks.reject("targets", tuple(targets.shape), f"the shape of the outputs, {tuple(outputs.shape)}", fix)
 
@@ -312,18 +310,13 @@ class Supervised(Minibatches):
     def _loss_name(self) -> str:
         return getattr(self.scored.loss, "__name__", type(self.scored.loss).__name__)
 
-    def _moved(self) -> torch.Tensor:
-        start = self.start()
-        g = Key(0).fold("weights").generator()
-        return start + _MOVED * torch.randn(len(start), generator=g, dtype=torch.float64).to(start)
-
     @property
     def _trial(self) -> tuple[torch.Tensor, Batch]:
         """Models of two clients (2, d), and a batch of each."""
         size = min(_TRIED, len(self.inputs))
         index = torch.arange(size)
         batch = Batch(torch.stack([index, index.flip(0)]).to(self.device), (size, size), keys=(Key(0), Key(1)))
-        return torch.stack([self._moved(), self.start()]), batch
+        return torch.stack([modules.moved(self.start()), self.start()]), batch
 
     def _alone(self) -> tuple[torch.Tensor, int]:
         """The gradients of two clients, one by one, and what a client's step keeps: see `modules.kept`."""
@@ -345,7 +338,7 @@ class Supervised(Minibatches):
         rows, batch = self._trial
         try:
             found = torch.cat([self.grads(rows[j : j + 1], batch.client(j)) for j in range(2)])
-            return self._network if _alike(found, alone) else None
+            return self._network if modules.alike(found, alone) else None
         except Exception:  # such as that of a linear map on images
             return None
         finally:
@@ -368,7 +361,7 @@ class Supervised(Minibatches):
             self.together = True
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # PyTorch warns where it stacks by a loop, which is slower
-                return _alike(self.grads(rows, batch), alone)
+                return modules.alike(self.grads(rows, batch), alone)
         except Exception:
             return False
         finally:
@@ -643,7 +636,3 @@ class Supervised(Minibatches):
 def _layer(name: str, own: torch.Tensor) -> Layer:
     rows = own[0].numel() if own.dim() > 1 else own.numel()
     return Layer(name, rows, own.numel() // rows)
-
-
-def _alike(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm())

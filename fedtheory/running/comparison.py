@@ -1,4 +1,4 @@
-"""Several methods on one problem: rates tuned with one budget, several seeds, one table."""
+"""Several methods on a problem of yours (the command's tasks: compare.py): one tuning budget, seeds, one table."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -33,19 +33,6 @@ class Estimate(NamedTuple):
     mu: float
 
 
-class _Place(NamedTuple):
-    """The same at one point; `trace` is tr H."""
-
-    L: float
-    trace: float
-    gap: float
-    start2: float
-    zeta2: float
-    sigma2: float
-    sample_L: float
-    mu: float
-
-
 @checks.arguments
 def estimate(
     problem: Problem,
@@ -93,15 +80,14 @@ def estimate(
     if problem.uneven:
         checks.reject("problem", "clients with unequal steps", "the same for all", "construct it with epochs=None")
     places = [_at(problem, point, least, reach, effort, Key.of(key).fold("point", p)) for p, point in enumerate(x)]
-    largest = lambda name: max(getattr(place, name) for place in places)
-    L = largest("L")
-    effective = min(max(largest("trace") / L, 1.0), float(problem.d)) if L else 1.0
-    zeta2, sigma2, sample_L = largest("zeta2"), largest("sigma2"), largest("sample_L")
+    most = Estimate(*map(max, zip(*places)))
+    effective = min(max(most.effective / most.L, 1.0), float(problem.d)) if most.L else 1.0
     mu = min(place.mu for place in places)
-    return Estimate(L, effective, places[0].gap, places[0].start2, zeta2, sigma2, sample_L, mu)
+    return most._replace(effective=effective, gap=places[0].gap, start2=places[0].start2, mu=mu)
 
 
-def _at(problem: Problem, x: torch.Tensor, least: float, reach: float, effort: int, key: Key) -> _Place:
+def _at(problem: Problem, x: torch.Tensor, least: float, reach: float, effort: int, key: Key) -> Estimate:
+    """Measure at one point; `effective` is tr H there."""
     clients, weights = problem.clients, problem.weights.to(x)
     whole, g = problem.full(clients), key.fold("direction").generator()
     far = reach * max(1.0, float(torch.linalg.vector_norm(x)))
@@ -128,13 +114,13 @@ def _at(problem: Problem, x: torch.Tensor, least: float, reach: float, effort: i
     grads = problem.grads(x.expand(problem.n, -1), whole)
     mean = weights @ grads
     steps = effort if getattr(problem, "epochs", None) is None else problem.steps
-    samples = problem.draw(clients, steps, key.fold("sample"))[:steps]
+    samples = problem.draw(clients, steps, key.fold("sample"))
     along = bent(v, whole)
     noise = [problem.grads(x.expand(problem.n, -1), xi) - grads for xi in samples]
     rough = [bent(v, xi) - along for xi in samples]
     of_clients = lambda found: float(torch.stack([one.square().sum(1) for one in found]).mean(0).max())
     gap, slope2 = problem.loss(x) - least, float(mean.square().sum())
-    return _Place(
+    return Estimate(
         L,
         sum(traces) / effort,
         gap,

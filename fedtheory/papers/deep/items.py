@@ -21,10 +21,10 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
 from fedtheory.maps.subspace import Coordinate, Identity, Projection, Spherical
 from fedtheory.papers import judge, style
-from fedtheory.papers.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
+from fedtheory.papers.accuracy import OPTIMISTIC, best, best_at, last
+from fedtheory.papers.budget import LAUNCH, SUSTAINED, VECTORS, Budget, command, gradient
 from fedtheory.papers.flss import items as flss
 from fedtheory.papers.mud import items as mud
-from fedtheory.papers.readings import OPTIMISTIC, best, best_at, last
 from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.models.networks import network
 from fedtheory.running import verdicts
@@ -184,10 +184,6 @@ def readings() -> Table:
 
 
 # Measured.
-
-
-def command(item: str) -> str:
-    return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"
 
 
 def budget(paper: str) -> Budget:

@@ -8,8 +8,8 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.flss import FLSS
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import style
+from fedtheory.papers.accuracy import last
 from fedtheory.papers.flss.items import LENGTH, SETTINGS, notes_of, settings_of, spec
-from fedtheory.papers.readings import last
 from fedtheory.papers.store import Item, Result, Wants, interval
 from fedtheory.running.records import Row, Table
 from fedtheory.theory.flss.printed import Setting

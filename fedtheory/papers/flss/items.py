@@ -17,8 +17,8 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.papers import judge, style
-from fedtheory.papers.budget import Budget
-from fedtheory.papers.readings import OPTIMISTIC, best, last
+from fedtheory.papers.accuracy import OPTIMISTIC, best, last
+from fedtheory.papers.budget import Budget, command
 from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.running import simulate, verdicts
@@ -154,10 +154,6 @@ def level(
     """An accuracy: within two points, at the paper's scale; else by its difference to a rival's with the same seeds."""
     beside = judge.Rival(rival, paper[rival], ours[rival])
     return judge.level(name, paper[name], ours[name], verdicts.points(paper[name]), ran, "ours", beside, said)
-
-
-def command(item: str) -> str:
-    return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"
 
 
 NAMED_DATA = {"CIFAR-10": PAPER.data, **dict(SETS2)}

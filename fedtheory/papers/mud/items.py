@@ -18,6 +18,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.maps.decomposition import Decomposition
 from fedtheory.papers import judge, style
+from fedtheory.papers.accuracy import last
 from fedtheory.papers.budget import Budget
 from fedtheory.papers.mud.settings import (
     EIGHT,
@@ -42,7 +43,6 @@ from fedtheory.papers.mud.settings import (
     tuning,
     words,
 )
-from fedtheory.papers.readings import last
 from fedtheory.papers.store import Item, Result, Spec, Wants, interval, side_by_side
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Table, behind

@@ -7,6 +7,7 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from fedtheory.papers import style
+from fedtheory.papers.accuracy import last
 from fedtheory.papers.mud.settings import (
     BEYOND,
     HERE,
@@ -22,7 +23,6 @@ from fedtheory.papers.mud.settings import (
     spec,
     words,
 )
-from fedtheory.papers.readings import last
 from fedtheory.papers.store import Item, Result, Wants
 from fedtheory.running.records import Row, Table
 

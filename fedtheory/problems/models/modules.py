@@ -237,8 +237,7 @@ def of_module(
     spread = torch.linspace(0, len(images) - 1, min(_TRIED, len(images))).long()
     some = images[spread].detach().to(device)
     some = torch.cat([some, some[:1].flip(-1)])
-    g = Key(0).fold("weights").generator()
-    weights = (start + _MOVED * torch.randn(len(start), generator=g, dtype=start.dtype)).to(some)
+    weights = moved(start).to(some)
     trial = _tried(module, weights, some, said)
     shape = (some.shape[1], some.shape[2], some.shape[3])
     built = lambda ops: Wrapped(said, shape, trial.logits.shape[1], tuple(ops), view, whole, start)
@@ -342,7 +341,7 @@ class _Trial(NamedTuple):
             logits, slopes = _found(network, self.weights[None], self.images[None])
         except Exception:  # whatever a module does when it is called with weights
             return False
-        return _alike(logits[0], self.logits) and self._alike_in_parts(network, slopes[0], self.slope)
+        return alike(logits[0], self.logits) and self._alike_in_parts(network, slopes[0], self.slope)
 
     def stacks(self, network: Wrapped) -> bool:
         """Whether two stacked clients have each their own logits and gradient, and nothing is warned of."""
@@ -357,15 +356,15 @@ class _Trial(NamedTuple):
                     again = network.logits(rows, images)
         except Exception:
             return False
-        alike = _alike(logits, torch.cat([own for own, _ in each])) and _alike(again, logits)
-        return alike and all(self._alike_in_parts(network, slopes[j], each[j][1][0]) for j in range(2))
+        same = alike(logits, torch.cat([own for own, _ in each])) and alike(again, logits)
+        return same and all(self._alike_in_parts(network, slopes[j], each[j][1][0]) for j in range(2))
 
     @staticmethod
     def _alike_in_parts(network: Network, found: torch.Tensor, wanted: torch.Tensor) -> bool:
         """Of each layer, however small its gradient is beside the others'."""
         least = _LOST * float(wanted.norm())
         parts = zip(found.split(network.sizes), wanted.split(network.sizes))
-        return all(_alike(one, other, least) for one, other in parts)
+        return all(alike(one, other, least) for one, other in parts)
 
 
 def _found(network: Network, rows: torch.Tensor, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -381,7 +380,13 @@ def _loss(logits: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device) % logits.shape[1])
 
 
-def _alike(found: torch.Tensor, wanted: torch.Tensor, least: float = 0.0) -> bool:
+def moved(start: torch.Tensor) -> torch.Tensor:
+    """Weights of a trial, near the module's own."""
+    g = Key(0).fold("weights").generator()
+    return start + _MOVED * torch.randn(len(start), generator=g, dtype=torch.float64).to(start)
+
+
+def alike(found: torch.Tensor, wanted: torch.Tensor, least: float = 0.0) -> bool:
     return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm() + least)
 
 
@@ -471,12 +476,12 @@ def _require_steady(module: nn.Module, weights: torch.Tensor, images: torch.Tens
     if changed:
         fix = "call module.eval() first, which normalises by the averages it has, or normalise by groups"
         checks.reject("network", said, f"a module whose buffers stay as they are ({changed[0]} does not)", fix)
-    if not _alike(module(images).to(images.dtype), first):
+    if not alike(module(images).to(images.dtype), first):
         checks.reject("network", said, "a module that gives the same output twice", "let it remember nothing")
     try:
         alone = torch.cat([module(images[i : i + 1]) for i in range(len(images))]).to(images.dtype)
     except Exception:  # such as that of batch normalisation, of one value
         alone = torch.full_like(first, torch.inf)
-    if not _alike(alone, first):
+    if not alike(alone, first):
         fix = "normalise by groups or layers (nn.GroupNorm) or in eval() mode; recurrent layers: batch_first=True"
         checks.reject("network", said, "a module that sees each image of a batch by itself", fix)

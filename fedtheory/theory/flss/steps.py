@@ -40,11 +40,6 @@ BOTH_SIDES = every(
 )  # fmt: skip
 
 
-def floor(half: str) -> Callable[[], bool]:
-    """Both sides of the gap, with `half` of L dist^2 above."""
-    return every(GAP, Implies([F["nearest"]], [f"F_P - F_star <= {half}*L*dist**2"]))
-
-
 # 3: the rate
 
 

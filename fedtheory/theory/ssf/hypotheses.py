@@ -12,7 +12,6 @@ Given all of them, Lemmas 1 to 4 hold, though two steps of Lemma 3's proof, (42)
 
 from fedtheory.theory.claim import Printed, entries
 
-FRESH = "given the past of the round the noise of every local step has mean zero (fresh samples at each local step)"
 MEAN = "c^0 = (1/N) sum_i c_i^0"
 ALL = "all N clients take part in every round"
 INDEPENDENT = "P_t is independent of x^t and of the controls"

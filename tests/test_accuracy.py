@@ -5,8 +5,8 @@ import math
 import pytest
 
 from fedtheory.papers import EXTRAS, ITEMS
+from fedtheory.papers.accuracy import OPTIMISTIC, best, best_at, last
 from fedtheory.papers.budget import Budget
-from fedtheory.papers.readings import OPTIMISTIC, best, best_at, last
 from fedtheory.papers.store import measured
 
 
