@@ -112,13 +112,12 @@ for scale, middle in center.items():
 # average it is $\tfrac12 v$, the centre of the circle. The isotropic shadow is twice as long: on average it **is**
 # $v$, the centre of the larger circle, but a single one can be far off. Coordinate bases hit two points of the same
 # circle. Gaussian shadows point the same ways and have no fixed length.
-#
-# That is the whole trade: *too short and close*, or *right on average and far off*. Now with numbers.
 
 # %% [markdown]
 # ## 2. Moments *
 #
-# Two facts decide everything that follows. Write $s^2$ for the squared length of the columns, 1 or $m/r$.
+# That is the whole trade: *too short and close*, or *right on average and far off*. Two facts decide everything that
+# follows. Write $s^2$ for the squared length of the columns, 1 or $m/r$.
 #
 # **Fact 1.** If $P^\top P = s^2 I$, then $W^2 = P (P^\top P) P^\top = s^2 W$, so $(I - W)^2 = I - 2W + s^2 W$ and
 # $\lVert (I - W) v \rVert^2 = \lVert v \rVert^2 + (s^2 - 2)\, v^\top W v$.
@@ -173,7 +172,7 @@ for scale, s2, expected in (("orthonormal", 1, 1 - r / m), ("isotropic", m / r, 
 # over these, **every** symmetric $W$ becomes $\tfrac{\operatorname{tr} W}{m} I$. And the trace is never random:
 # $\operatorname{tr} P P^\top = \operatorname{tr} P^\top P = s^2 r$.
 #
-# For $m = 4$ that is an average over 384 matrices, and one draw of $W$ is enough.
+# For $m = 4$ the average is over 384 such matrices, and one draw of $W$ is enough.
 
 # %%
 small = Layout.single(4)
@@ -199,7 +198,7 @@ for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
 # have variance $\sigma^2$. By symmetry $\mathbb{E}\,W^2$ is a multiple of $I$, so look at one diagonal entry,
 # $\sum_j W_{1j}^2$: $W_{11}$ is $\sigma^2$ times a chi-square with $r$ degrees of freedom, $\mathbb{E} W_{11}^2 =
 # \sigma^4 r (r + 2)$, and each of the $m - 1$ others is a product of two independent rows, $\mathbb{E} W_{1j}^2 =
-# \sigma^4 r$. Together $\mathbb{E}\,W^2 = \sigma^4 r\,(m + r + 1)\, I$, hence
+# \sigma^4 r$. So $\mathbb{E}\,W^2 = \sigma^4 r\,(m + r + 1)\, I$, hence
 #
 # $$\mathbb{E}\, \lVert (I - W) v \rVert^2 = \bigl(1 - 2 \sigma^2 r + \sigma^4 r (m + r + 1)\bigr) \lVert v \rVert^2
 # = \tfrac{m+1}{r}\, \lVert v \rVert^2 \quad\text{for } \sigma^2 = \tfrac1r \text{ (isotropic)}.$$
@@ -381,7 +380,7 @@ assert bool((outside[:, m // r :] == 0).all())
 assert bool((outside[:, m // r - 1] - r / m).abs().max() < 1e-6)
 
 # %% [markdown]
-# Keep three notions of "seen" apart.
+# Keep three notions of "seen" apart:
 #
 # - **Dimensions.** $m / r$ spherical bases span the whole space. Whoever could *store* them would know everything.
 # - **Coordinates visited.** Coordinate bases repeat themselves: after $m/r = 10$ rounds about a third is unvisited.
@@ -451,9 +450,8 @@ assert abs(float(lost.mean()) - predicted) < 2 * bar
 # %% [markdown]
 # ## 6. From one round's basis to the next *
 #
-# FedSub gives each client a dual variable $\Lambda_i$, a correction against client drift, which lives in the
-# coordinates of the round's basis ($r$ numbers). When the basis changes from $P$ to $P'$, line 12 of Algorithm 1
-# carries it over with $(P')^\top P$. What does that do to its length?
+# FedSub gives each client a dual variable $\Lambda_i$ of $r$ numbers, a correction against client drift. When the basis
+# changes from $P$ to $P'$, line 12 of Algorithm 1 carries it over with $(P')^\top P$. What does that do to its length?
 #
 # For a $u$ that does not know $P'$, $\mathbb{E}\,\lVert (P')^\top P u \rVert^2 = u^\top P^\top\, \mathbb{E}[P'
 # P'^\top]\, P u = \lVert P u \rVert^2$

@@ -375,7 +375,7 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 # Look at the table once more: on this problem, at this step size, FedSub stalls higher **with** its dual than
 # without. Here $m/r = 4$. What the dual carries over is right on average over the bases, but off by about
 # $\sqrt{m/r-1}$ times the correction that is needed. That is the price of an isotropic shadow (notebook 01, section
-# 2; notebook 03 measures it on the duals). Exercise 3 comes back to it.
+# 2; notebook 03 measures it on the duals). (Exercise 3 comes back to it.)
 #
 # ### 2.4 What the dual variable is, (13) to (16)
 #
@@ -392,7 +392,8 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 # \qquad x^{k+1} = x^k - \eta P^k \sum_{t=0}^{\tau-1} \bar g^{k,t}. \tag{16, 18}$$
 #
 # The dual holds the difference between the average and the own gradient, as SCAFFOLD's correction does, but of the last
-# round only. We check all of it on a state after three rounds, with the local iterates that the algorithm yields.
+# round only. The next cell checks all of it on a state after three rounds, with the local iterates that the algorithm
+# yields.
 
 # %%
 fedsub = FedSub(lr, tau, Spherical(r))
@@ -548,8 +549,8 @@ moving("rounding")
 #
 # > **Predict.** 150 rounds of each. In which does the error of the model leave the others, and roughly when?
 #
-# The curves of the mean dual are rounding errors, which differ from processor to processor; so no digits of them are
-# printed, only verdicts.
+# (The curves of the mean dual are rounding errors, which differ from processor to processor. So no digits of them are
+# printed, only verdicts.)
 
 
 # %%

@@ -707,9 +707,9 @@ assert unclear == [(0.5, 20, "Full-FedAvg")]
 # ## 6. The paper's figures and tables
 #
 # The pictures are drawn from tables that `python -m fedtheory reproduce` computed before. Hollow diamonds are the
-# paper's printed values. One rule for all papers gives the verdicts ([docs/report.md](../docs/report.md)): **matches**
-# means here that the whole interval over five seeds lies within a factor of 1.5 of the printed error. **Contradicted**
-# means that it lies outside.
+# paper's printed values. One rule for all papers gives the verdicts ([docs/report.md](../docs/report.md)). A number
+# **matches** if the whole interval over five seeds lies within a factor of 1.5 of the printed error, and is
+# **contradicted** if all of it lies outside.
 #
 # All runs: $N = 20$, $S = 10$, $K = 5$, minibatches of 20 of 50 rows, $d = 100$, $m = 10$, $\eta_g = 1$, and the
 # rates of (136). First the settings: the paper's search for the learning rate.
@@ -749,9 +749,9 @@ beside("ssf/table2")
 assert all(near_print(cell) for cell in record["cells"])
 
 # %% [markdown]
-# A row such as SSF < Full-FedAvg is the second method's error divided by the first one's, paired by seed. Above 1 the
+# (A row such as SSF < Full-FedAvg is the second method's error divided by the first one's, paired by seed. Above 1 the
 # two stand in the printed order. Where the interval contains 1, five seeds do not decide. Some methods are printed as
-# level (FedSub and SSF at $r = 1$: 0.281 and 0.282). There we test for a factor within 1.5.
+# level, FedSub and SSF at $r = 1$ with 0.281 and 0.282. There we test for a factor within 1.5.)
 #
 # ### Figure 2 and Table 3: the subspace dimension, at high heterogeneity
 #
@@ -789,10 +789,10 @@ assert list(ssf_error.values()) == sorted(ssf_error.values(), reverse=True)
 assert tail[end] < 0.75 * tail[half]
 
 # %% [markdown]
-# SSF's error falls with $r$ in our runs, as in the paper. The paper says that SSF "plateaus" at $r = 1$. The last line
-# shows that its error is still falling there when the run ends: the subspace is 1% of the space, and 25,000 rounds are
-# not enough. The paper also calls FedSub comparable to SSF in the three smallest subspaces. Read as a factor within
-# 1.5, this holds at $r = 1$ and 5. At $r = 10$ the factor is 1.6.
+# SSF's error falls with $r$ in our runs, as in the paper. At $r = 1$ the paper says that it "plateaus". In our run it
+# is still falling at the end, as the last line shows: the subspace is 1% of the space, and 25,000 rounds are not
+# enough. The paper also calls FedSub comparable to SSF in the three smallest subspaces. Read as a factor within 1.5,
+# this holds at $r = 1$ and 5. At $r = 10$ the factor is 1.6.
 #
 # ### Figure 3 and Table 4: stability at $r = 50$
 

@@ -120,7 +120,7 @@ for paper in ("mud", "flss", "decomfl"):
 # The **verdict** follows: `holds`, `holds-with-caveat` (true under an unwritten assumption that the paper's own uses
 # satisfy, refuted without it), `slip` (an index, a misprint or a unit), `false-as-stated`, or `unchecked`.
 #
-# Nothing is run in the next cell: it only reads what is registered.
+# The next cell runs nothing: it only reads what is registered.
 
 # %%
 claims = ledger.claims()
@@ -198,7 +198,7 @@ assert all(bool(r["error"]) == (r["verdict"] in ("slip", "false-as-stated")) for
 # We chose claims that teach, so false ones are over-represented. The last column does not depend on the choice: beside
 # each check that says "holds" a control says "refuted". Each false statement comes with an instance on which it fails.
 #
-# The next cell defines the one tool of this notebook. `tell(name)` prints the entry of a claim.
+# The next cell defines the one tool of this notebook: `tell(name)` prints the entry of a claim.
 
 
 # %%

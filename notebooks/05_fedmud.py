@@ -348,8 +348,8 @@ assert all(row[1] > row[2] for row in rows[1:])
 # %% [markdown]
 # For independent entries the two are alike: a rearrangement of independent entries is a matrix of independent entries.
 # Gradients have structure: the gradient of a linear layer is a sum of outer products over few images. Rank 1 holds
-# **more** of it than a Kronecker block does. So the upper bound on the rank is no reason in itself for BKD to be
-# better. Whether it trains better is a question for experiments; they follow in sections 7 and 8.
+# **more** of a gradient than a Kronecker block does. So the upper bound on the rank is no reason in itself for BKD to
+# be better. Whether it trains better is a question for experiments; they follow in sections 7 and 8.
 #
 # ## 4. How to average *
 #
@@ -437,7 +437,7 @@ moving("averages")
 #
 # $$w \leftarrow w - \eta\, A A^\top \nabla F(w),$$
 #
-# SGD in a random subspace, drawn anew every $s$ rounds: a relative of FedSub without dual (notebook 02). Its
+# SGD in a random subspace, drawn anew every $s$ rounds: a relative of FedSub without dual (notebook 02). But
 # $A A^\top$ is no projector, and all of it is proportional to $a^2$ when the factors come from $U(-a, a)$. So on
 # decomposed layers only the product $\eta a^2$ counts.
 #
@@ -547,9 +547,9 @@ assert all(entry["control_refuted"] for entry in entries)
 #
 # $$\Vert\nabla h_l\Vert^2 \ge \psi^2\,\Vert\nabla f_l\Vert^2. \tag{30}$$
 #
-# In words: what the factors see of a gradient is at least as much as their smallest singular values let through. Its
-# proof uses $\delta_{\min}(U)\Vert M\Vert_F \le \Vert UM\Vert_F$, which is true for a tall $U$, and applies it to
-# $U^\top$, which is flat. An $m \times r$ factor with $r < m$ does not see a whole space of $m - r$ directions. As
+# In words: what the factors see of a gradient is at least as much as their smallest singular values let through. The
+# paper's proof uses $\delta_{\min}(U)\Vert M\Vert_F \le \Vert UM\Vert_F$, which is true for a tall $U$, and applies it
+# to $U^\top$, which is flat. An $m \times r$ factor with $r < m$ does not see a whole space of $m - r$ directions. As
 # printed it needs $r \ge \max(m, n)$. A counterexample, with the factors as a reset leaves them:
 
 # %%
@@ -1023,9 +1023,9 @@ assert [round(below[name, 0.25]) for name in variants] == [2, 7, 8, 12]
 # below its best, low rank 14. Too small an $a$ costs it more: at 1/4 FedMUD loses two points, +BKD seven, +AAD eight,
 # both together twelve. So BKD moves the curve to larger $a$ rather than flattening it.
 #
-# The paper's other tables and figures are about decoupling against freezing, other partitions, ResNet18, and the
+# (The paper's other tables and figures are about decoupling against freezing, other partitions, ResNet18, and the
 # network with eight layers. Their numbers are in [docs/report.md](../docs/report.md), under `mud/table2` to
-# `mud/table5`, `mud/fig2`, `mud/fig5`, `mud/fig6` and `mud/cifar10`.
+# `mud/table5`, `mud/fig2`, `mud/fig5`, `mud/fig6` and `mud/cifar10`.)
 #
 # ### Do it yourself
 

@@ -482,8 +482,8 @@ assert all(
 # %% [markdown]
 # The theory rests on the second identity. A step $-\eta \hat g$ decreases $f$ on average as long as $\frac{\eta}{2}\,
 # \mathbb{E}\, \hat g^\top H \hat g < \|\nabla f\|^2$, so the step is limited by $\eta \lesssim 2P/(\mathrm{tr}(H) +
-# (P+1)\|H\|)$. In general $\mathrm{tr}(H)$ grows like $d$. But $d$ does not matter where the **effective rank** $\kappa
-# = \mathrm{tr}(H)/\|H\|$ is small (Theorem 2).
+# (P+1)\|H\|)$. In general $\mathrm{tr}(H)$ grows like $d$. But if the **effective rank** $\kappa =
+# \mathrm{tr}(H)/\|H\|$ is small, then $d$ does not matter (Theorem 2).
 #
 # > **Predict.** $P = 1$, the step at a third of that limit. By what factor do the rounds grow from $d = 10$ to
 # > $d = 160$ where all eigenvalues are 1? And where five are 1 and the others share a trace of 1?
@@ -788,12 +788,12 @@ assert all(cell["verdict"] in ("matches", "same order") for cell in record["cell
 # The downlink is five percent larger: the formula leaves out the $SKP$ seeds of the round itself (line 8), $S/(2n)$ of
 # it.
 #
-# **What the plots leave out.** Figures 2 to 4 have a "communication vector length" as axis. For Figure 2 the authors'
-# plotting code counts $KP$ per round for DeComFL and $d$ per round for FedAvg. (For Figure 3 it counts $2d$, and $0.1d$
-# and $0.25d$ for methods that compress.) The messages say otherwise. Take a client in $S/n$ of the rounds. With DeComFL
-# it pays $(2 + 2S/n) KP$ per round, as it must rebuild the rounds that it missed. With FedAvg it pays $2 (S/n) d$, and
-# nothing while it is away. With $S/n = 1/10$ DeComFL's true advantage is 11 times smaller than on Figure 2's axis. It
-# stays large. Our axes are counted. For the run of Table 1, a client's numbers:
+# **What the plots leave out.** The axis of Figures 2 to 4, "communication vector length", counts a part of what
+# crosses. For Figure 2 the authors' plotting code counts $KP$ per round for DeComFL and $d$ per round for FedAvg. (For
+# Figure 3 it counts $2d$, and $0.1d$ and $0.25d$ for methods that compress.) The messages say otherwise. Take a client
+# in $S/n$ of the rounds. With DeComFL it pays $(2 + 2S/n) KP$ per round, as it must rebuild the rounds that it missed.
+# With FedAvg it pays $2 (S/n) d$, and nothing while it is away. With $S/n = 1/10$ DeComFL's true advantage is 11 times
+# smaller than on Figure 2's axis. It stays large. Our axes are counted. For the run of Table 1, a client's numbers:
 
 # %%
 counts = committed("decomfl/table1")
@@ -895,6 +895,7 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 
 # %% [markdown]
 # What comes out of our runs, and what does not:
+#
 # - **Our intervals**, one to seven points wide, **hold the published accuracies** of round 100 for $K = 1$, $K = 4$ and
 #   all three $P$. FedAvg's published accuracy lies 0.1 points below a narrow interval.
 # - **More local steps are faster per round**: by 32 points as printed and 10 with the authors' settings. They cost $K$

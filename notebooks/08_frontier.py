@@ -42,7 +42,7 @@ from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, m
 from fedtheory.course import committed, conclusions, fold, provenance, show, start, table
 from fedtheory.course.exercises import check
 from fedtheory.course.moving import moving
-from fedtheory.papers import EXTRAS, store
+from fedtheory.papers import EXTRAS, store, style
 from fedtheory.papers.frontier import items as frontier
 
 key = start(0)
@@ -98,7 +98,7 @@ for items in (("flss/table2", "flss/table3", "flss/table4"), ("decomfl/fig2a", "
 # | EF21-P | random entries up, largest down | Gruntkowska et al. 2023, arXiv:2209.15218 |
 # | FedBAT | learns its own binary update | Li et al. 2024, arXiv:2408.03215 |
 #
-# (Rand-K, the upload of EF21-P, keeps entries at random and scales them, so that it is right on average.)
+# Rand-K, the upload of EF21-P, keeps entries at random and scales them, so that it is right on average.
 #
 # **Low rank**
 #
@@ -115,7 +115,7 @@ for items in (("flss/table2", "flss/table3", "flss/table4"), ("decomfl/fig2a", "
 # | FlexLoRA | adapters of each client's rank | Bai et al. 2024, arXiv:2402.11505 |
 # | FedFTG | FedAvg whose clients run GaLore | Mahla et al. 2024, arXiv:2410.23111 |
 #
-# (GaLore: Adam on the gradient's projection on its own singular vectors, arXiv:2403.03507.)
+# GaLore is Adam on the gradient's projection on its own singular vectors (arXiv:2403.03507).
 #
 # **Subspace**
 #
@@ -161,7 +161,7 @@ for task in tasks[:2]:
     fold(frontier.divided(task, methods())[1][0])
 
 # %% [markdown]
-# The level is the error or accuracy by which rounds are compared.
+# A task's level is the error or accuracy at which rounds are compared.
 #
 # - **Learning rate.** Each method tries six values, a factor of about three apart, in one full run each on a seed that
 #   is not used again. Where the best is at an end, it tries the next value beyond, up to three times. A fifth of every
@@ -241,7 +241,7 @@ assert sent["Top-k"] == 12 * T * S * k
 # seeds. Every table lies in `figures/frontier` with its picture; some of them are shown here. Rows are in the order of
 # the worse ends of the intervals: a method with a good mean that one seed spoils stands below a steadier one.
 #
-# First the learning rates that were tried, and the methods for which six were not enough:
+# The next cell shows the learning rates that were tried, and the methods for which six were not enough.
 
 # %%
 record = committed("frontier/tuning")
@@ -416,7 +416,7 @@ assert surely(digits, "SSF", "FedAvg-CD")
 assert surely(digits, "FedMUD+AAD", "FedMUD")
 assert not surely(digits, "FedMUD+BKD+AAD", "FedMUD+AAD")
 assert all(row["high"] < 35 for name, row in digits.items() if name in ("FedLMT", "FedPara", "FlexLoRA"))
-newer = {name for name in digits if name not in {row["method"] for row in committed("frontier/cifar10")["table"]}}
+newer = {name for row in style.NEWER for name in row}
 level = {name for name in newer if not surely(digits, "FedAvg", name)}
 assert (len(newer), level) == (18, {"FedBuff", "FedCM", "Scaffnew", "SCAFCOM", "MimeLite", "FedKRSO", "Ferret"})
 assert not any(surely(digits, name, "FedAvg") for name in newer)

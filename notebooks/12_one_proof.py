@@ -152,9 +152,10 @@ assert abs(float(q.at.sigma2) - 1) < 1e-12
 assert quadratic.constants.mu > 0
 
 # %% [markdown]
-# **What a played round has.** `q.at` is the round before it is played: its problem, `x`, `ci`, `c`, `lr`, `K`, `eta`,
-# `rho`. The tensors of `q` have an entry for each projector, and for each pattern of signs: a client's own, or that of
-# all clients.
+# ### What a played round has
+#
+# `q.at` is the round before it is played: its problem, `x`, `ci`, `c`, `lr`, `K`, `eta`, `rho`. The tensors of `q` have
+# an entry for each projector, and for each pattern of signs: a client's own, or that of all clients.
 #
 # | helper | what it gives |
 # |---|---|
@@ -661,7 +662,7 @@ line("3.3", collected, on=leaps)
 assert not any(sides_of(collected, one)[2] for one in leaps.values())
 
 # %% [markdown]
-# Now each square. By 2.5, $\mathbb{E} \lVert a \rVert^2 = \rho \lVert G \rVert^2$: this time we need that $P$ does
+# **The squares.** By 2.5, $\mathbb{E} \lVert a \rVert^2 = \rho \lVert G \rVert^2$: this time we need that $P$ does
 # **not miss** the gradient. By 2.3 for a mean of $NK$ vectors, $\lVert b \rVert^2 \le \lVert \bar g - G \rVert^2 \le
 # \frac1{NK} \sum_{i,k} L^2 \lVert y_i^k - x \rVert^2$, whose mean is $L^2 D$. Here the drift enters.
 

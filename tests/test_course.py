@@ -3,6 +3,7 @@
 The round trip through nbgrader runs where it is installed (`make course-check`), and is skipped elsewhere.
 """
 
+import base64
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -556,6 +557,8 @@ MEASURE = r"""(async () => {
     const name = `slide ${h + 1}.${v + 1}`, page = slide.querySelector(".page");
     const end = page.getBoundingClientRect().right + 1;
     if (page.scrollHeight > page.clientHeight + 1) wrong.push(`${name}: too high`);
+    for (const text of page.querySelectorAll(".printed pre"))
+      if (text.scrollWidth > text.clientWidth) wrong.push(`${name}: a printed line is cut`);
     for (const part of page.querySelectorAll("*"))
       if (!part.closest("details, svg, mjx-assistive-mml") && part.getBoundingClientRect().right > end)
         wrong.push(`${name}: ${part.tagName} too wide`);
@@ -584,6 +587,16 @@ def packaged() -> bool:
 
 def slides_of(cells, skipped=()) -> list[slides.Slide]:
     return list(slides.paged(cells, skipped))
+
+
+def picture(wide: int, high: int) -> dict:
+    """A cell that shows a picture of this size: the head of a PNG has it."""
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + wide.to_bytes(4, "big") + high.to_bytes(4, "big")
+    data = {"image/png": base64.b64encode(head).decode(), "text/plain": ""}
+    return cell("code", "show(figure)", outputs=[{"data": data}])
+
+
+PICTURE = picture(1260, 468)
 
 
 def text_of(pages) -> str:
@@ -677,6 +690,48 @@ class TestSlides:
         ends = "That is **drift**. So\n\n$$a .$$"
         assert slides.point(f"{short} {long} {ends}") == f"{short} {ends}"
 
+    def test_more_is_said_where_there_is_room(self):
+        """A paragraph alone shows more of its sentences; beside a picture its point."""
+        text = "It is short and has a point, as a paragraph should have. " + "So it goes on and on, for a while. " * 5
+        (alone,) = slides_of([cell("markdown", f"# T\n\n{text}")])
+        assert alone.blocks[0].text == text.strip()
+        (_, beside) = slides_of([cell("markdown", f"# T\n\n{text}\n\n- seen"), PICTURE])[0].blocks
+        assert beside.kind == "list"
+        seen = slides_of([cell("markdown", f"# T\n\n{text}"), PICTURE])[0].blocks
+        assert [block.kind for block in seen] == ["text", "picture"]
+        assert len(seen[0].text) <= slides.POINT
+
+    def test_an_aside_is_in_the_notes(self):
+        (page,) = slides_of([cell("markdown", "# T\n\nShown.\n\n(Not shown.)\n\nThe next cell prints it.")])
+        assert [block.text for block in page.blocks] == ["Shown."]
+        assert page.notes == "Shown.\n\n(Not shown.)\n\nThe next cell prints it."
+
+    def test_a_question_stands_below_its_formula_and_not_below_an_answer(self):
+        asked = "> **Predict.** Why?"
+        assert len(slides_of([cell("markdown", f"# T\n\n$$a$$\n\n{asked}")])) == 1
+        assert len(slides_of([cell("markdown", "# T"), cell("code", "x = 1"), cell("markdown", asked)])) == 2
+
+    def test_a_key_hides_no_output(self):
+        """`fold("...")` is for the notes alone; `key.fold("...")` draws."""
+        assert "42" in text_of(slides_of([cell("markdown", "# T"), cell("code", 'print(key.fold("x"))')]))
+        assert "42" not in text_of(slides_of([cell("markdown", "# T"), cell("code", 'fold("x")')]))
+
+    def test_a_high_picture_stands_beside_its_text(self):
+        sizes = {(630, 780): True, (630, 468): False, (1890, 972): False}
+        for size, tall in sizes.items():
+            (page,) = slides_of([cell("markdown", "# T"), picture(*size)])
+            assert page.blocks[0].tall == tall
+
+    def test_no_line_breaks_between_a_formula_and_its_stop(self):
+        pytest.importorskip("nbconvert")
+        made = slides.html("So ($x$), and `$y$`, is\n\n$$z .$$")
+        assert "<span class='one'>($x$),</span>" in made
+        assert made.count("class='one'") == 1
+
+    def test_pieces_are_even(self):
+        assert slides._even([1] * 7, 6) == [[0, 1, 2, 3], [4, 5, 6]]
+        assert slides._even([9, 1, 1], 4) == [[0], [1, 2]]
+
     def test_minutes(self):
         """120 words a minute, a minute for what is looked at, two for a question; in steps of five."""
         cells = [cell("markdown", f"# T\n\n{'word ' * 1199}end.\n\n> **Predict.** Why?\n\n$$a$$")]
@@ -692,6 +747,7 @@ class TestSlides:
         pages = slides_of(cells)
         assert len(pages) > 4
         assert text_of(pages).count("line") == 50
+        assert max(len(page.blocks) for page in pages) == 1
         assert re.findall(r"- item \d+", text_of(pages)) == items.splitlines()
         assert "<td>" not in text_of(pages)
 

@@ -338,7 +338,9 @@ def test_a_best_step_at_the_end_of_its_grid_is_hollow():
 def test_places_of_tasks_with_unlike_many_methods_are_shares():
     """The best of a task stands at 0 and the last at 100, however many run on it; bars reach no further."""
     table = load(FIGURES, "frontier/ranks")["table"]
-    (axes,) = frontier.draw_ranks(table).axes
+    axes, rest = frontier.draw_ranks(table).axes  # which show halves of the methods
+    assert len(axes.get_lines()) == len(rest.get_lines())
+    assert max(axes.get_ylim()) - min(rest.get_ylim()) == pytest.approx(0.1)
     tasks = list(dict.fromkeys(row["task"] for row in table))
     points = [line for line in axes.get_lines() if " methods)" in str(line.get_label())]
     assert len(points) == len(axes.collections) == len(tasks)

@@ -31,7 +31,8 @@ def save(folder: str | Path, chosen: Sequence[str] = ()) -> list[str]:
     paths, program = course.committed_notebooks(chosen or slides.LECTURES), browser()
     mathjax = slides.installed()["tex-svg.js"].read_bytes()
     with tempfile.TemporaryDirectory() as place:
-        write_atomic(Path(place) / "tex-svg.js", mathjax)
+        (Path(place) / "reveal.js").mkdir()
+        write_atomic(Path(place) / "reveal.js" / "tex-svg.js", mathjax)
         files = {f"{path.stem}.pdf": printed(page(path), Path(place), program) for path in paths}
     course.save(out, "handouts", files)
     return list(files)
@@ -70,7 +71,7 @@ def page(path: Path) -> str:
         parts.append(f"<section>{heading}{shown}</section>")
     parts.append("<h2>Exercises</h2>")
     parts += [f"<section class='exercise'>{slides.html(question)}</section>" for question in questions(cells)]
-    return PAGE.replace("{title}", path.stem).replace("{parts}", "\n".join(parts))
+    return slides.document(path.stem, STYLE, "\n".join(parts))
 
 
 def questions(cells: Sequence[Cell]) -> Iterator[str]:
@@ -81,12 +82,7 @@ def questions(cells: Sequence[Cell]) -> Iterator[str]:
             yield slides.unlinked(cell["source"][found.start() :])
 
 
-PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
+STYLE = """\
 <style>
 @page { size: A4; margin: 15mm 17mm; }
 body { font: 10.5pt/1.4 "Helvetica Neue", Helvetica, Arial, sans-serif; color: #222; }
@@ -101,17 +97,4 @@ td, th { padding: 0.5mm 2.5mm; text-align: left; vertical-align: top; border-bot
 .picture img { display: block; margin: 1mm auto; max-width: 100%; max-height: 62mm; }
 .exercise { padding-bottom: 22mm; border-bottom: 0.2mm dotted #999; }
 mjx-container svg[viewBox] { max-width: 100%; }
-</style>
-<script>
-MathJax = {
-  tex: {inlineMath: [["$", "$"]], displayMath: [["$$", "$$"]], processEscapes: true},
-  options: {enableMenu: false, enableAssistiveMml: false}
-};
-</script>
-<script src="tex-svg.js"></script>
-</head>
-<body>
-{parts}
-</body>
-</html>
-"""
+</style>"""

@@ -196,7 +196,7 @@ def draw_panel(axes: Axes, rows: Table, axis: str) -> None:
 @style.styled
 def draw(table: Table) -> Figure:
     """Causes down, m, K and P across; below, the runs over the exact expectations."""
-    figure = Figure(figsize=(2 * style.WIDTH, 8.2), layout="constrained")
+    figure = Figure(figsize=(3 * style.WIDTH, 5.6), layout="constrained")
     grid = figure.add_gridspec(4, 3, height_ratios=(1, 1, 1, 0.62))
     fixed = {
         "m": "clients $m$ ($K=P=1$)",
@@ -216,7 +216,7 @@ def draw(table: Table) -> Figure:
             axes.tick_params(labelleft=j == 0)
         assert left is not None
         left.set_ylabel(f"{cause}\n" + r"average of $\|\nabla f(x_r)\|^2$")
-    style.legend_above(figure, 3)
+    style.legend_above(figure, 5)
     draw_runs(figure.add_subplot(grid[3, :]), [row for row in table if row["kind"] == "run"])
     return figure
 

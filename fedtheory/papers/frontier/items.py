@@ -534,13 +534,11 @@ def score(row: Row) -> float:
     return row["quality"] if row["metric"] == "accuracy" else -fault(row)[0]
 
 
-@style.styled
-def draw_ranks(table: Table) -> Figure:
-    """From the first to the last place that each method may have, task by task, in shares: tasks have unlike many."""
-    middle = lambda rows: float(np.mean([(row["first"] + row["final"]) / 2 / row["of"] for row in rows]))
-    of = {row["method"]: [other for other in table if other["method"] == row["method"]] for row in table}
-    order = sorted(of, key=lambda name: middle(of[name]))
-    figure, (axes,) = style.new_figure(columns=2, height=1.0 + 0.17 * len(order))
+SCREEN = 20  # methods that a panel can name and a class can read
+
+
+def draw_places(axes: Axes, table: Table, order: Sequence[str]) -> None:
+    """A line per method, and on it a bar and a point per task."""
     for place, task in enumerate(dict.fromkeys(row["task"] for row in table)):
         rows = [row for row in table if row["task"] == task]
         spots = [order.index(row["method"]) + 0.22 * (place - 1) for row in rows]
@@ -562,8 +560,21 @@ def draw_ranks(table: Table) -> Figure:
             [ahead(1 + points.index(at)) for at in gone], [spots[at] for at in gone], "kx", markersize=5, zorder=3
         )
     axes.set_yticks(range(len(order)), order, fontsize=6)
-    axes.set_ylim(len(order) - 0.3, -0.7)
-    axes.set(xlabel="% of the other methods that are ahead (0: the best); cross: a run diverged")
+
+
+@style.styled
+def draw_ranks(table: Table) -> Figure:
+    """From the first to the last place that each method may have, task by task, in shares: tasks have unlike many."""
+    middle = lambda rows: float(np.mean([(row["first"] + row["final"]) / 2 / row["of"] for row in rows]))
+    of = {row["method"]: [other for other in table if other["method"] == row["method"]] for row in table}
+    order = sorted(of, key=lambda name: middle(of[name]))
+    many = 1 + (len(order) > SCREEN)
+    each = -(-len(order) // many)
+    figure, panels = style.new_figure(many, height=1.2 + 0.17 * each, columns=1 + many)
+    for part, axes in enumerate(panels):
+        draw_places(axes, table, order)
+        axes.set_ylim(min((part + 1) * each, len(order)) - 0.45, part * each - 0.55)
+        axes.set(xlabel="% of the other methods that are ahead (0: the best); cross: a run diverged")
     style.caption(figure, table, f"bars: places that 95% intervals over {table[0]['seeds']} seeds allow", apart="task")
     style.legend_above(figure, 3)
     return figure

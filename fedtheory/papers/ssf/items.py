@@ -405,9 +405,9 @@ def draw_why(table: Table) -> Figure:
     left.set(
         yscale="log", ylim=(1e-19, 1e30), xlabel="communication rounds", ylabel=r"$\|\frac{1}{N}\sum_i\Lambda_i\|$"
     )
-    left.set_title("mean dual: rounding error, multiplied at each new P")
+    left.set_title("rounding error of the mean dual")
     right.set(yscale="log", ylim=(1e-3, 1e10), xlabel="communication rounds", ylabel="relative error")
-    right.set_title("same runs: with sums sent the error stays finite (n=1)")
+    right.set_title("the same runs: finite with sums sent (n=1)")
     style.legend_above(figure, 4)
     return figure
 
