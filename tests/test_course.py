@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ QUESTION = """**Exercise 1** (2 points). What is twice 21?
 
 It has ![a picture](x.png)."""
 SOLVED = "<details>\n<summary>Solution</summary>\n\n```python\nanswer = 2 * 21\n```\n\nTwice.\n\n</details>"
+ORDER = ("exercise-99-1-answer", "exercise-99-1-test", "exercise-99-2-words")
 MODEL = "<details>\n<summary>Rubric and a model answer</summary>\n\n- 3: it says why\n\nBecause.\n\n</details>"
 
 
@@ -116,7 +118,7 @@ class TestSmall:
         assert not re.search(r"2 \* 21|42|Twice|Because|it says why|Summary|Still|folded|details", text)
         assert [one["source"] for one in made if one["id"].startswith("exercise")] == [
             "given = 1\n# a number\nanswer = ...",
-            'from fedtheory.course.exercises import graded\n\ngraded("99.1", answer)',
+            course.LOCKED.format(test='graded("99.1", given)'),
             "*Your answer:*",
         ]
         assert {name: meta.get("points") for name, meta in graded(made).items()} == {
@@ -132,6 +134,28 @@ class TestSmall:
         assert 'open("x")' in text
         assert "import check" not in text
         assert made[-1]["source"] == "## References\n- none"
+
+    def test_no_exercise_is_graded_by_the_answer_to_another(self, small, capsys):
+        """The cell of the next answer stopped with an error."""
+        locked, space = course.student(small, "99")[5]["source"], {"answer": 42}
+        exec(locked, space)
+        with pytest.raises(AssertionError, match="no answer"):
+            exec(locked, space)
+        assert "right" in capsys.readouterr().out
+
+    def test_what_a_student_deleted_is_added_again(self, small):
+        """Each cell in its place and without its solution, with an id where the others have one."""
+        source, made = course.instructor(small, "99"), course.student(small, "99")
+        empty = {one["id"]: one for one in made}
+        assert course.restored(made, source) == made
+        for gone in (ORDER[1:2], ORDER):
+            again = course.restored([one for one in made if one["id"] not in gone], source)
+            notes = [one["id"] for one in again if one["source"] == course.RESTORED]
+            assert notes == [f"{id}-note" for id in gone]
+            assert [one for one in again if "nbgrader" in one["metadata"]] == [empty[id] for id in ORDER]
+            assert [again[again.index(empty[id]) - 1]["id"] for id in gone] == notes
+        bare = [{name: value for name, value in one.items() if name != "id"} for one in made[:5]]
+        assert not any("id" in one for one in course.restored(bare, source))
 
     def test_instructor(self, small):
         made = course.instructor(small, "99")
@@ -215,6 +239,8 @@ class TestVersions:
         assert faults(made) == []
         text = "\n".join(one["source"] for one in made)
         assert not re.search(r"<details>|BEGIN SOLUTION|## Summary|\bcheck\(\"\d", text)
+        locked = [one["source"] for one in made if one["id"].endswith("-test")]
+        assert [source for source in locked if not re.search(rf'^graded\("{number}\.\d+", given', source, re.M)] == []
         for asked in course.read(cells, number):
             if not isinstance(asked, course.Asked):
                 continue
@@ -450,9 +476,27 @@ class TestFolder:
         assert len(said.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("ann_05_fedmud.ipynb", ("ann", "05_fedmud")),
+        ("12345_05_fedmud.ipynb", ("12345", "05_fedmud")),
+        ("Ann Lee_7_file_05_fedmud.ipynb", ("Ann Lee_7_file", "05_fedmud")),
+        ("ann/05_fedmud.ipynb", ("ann", "05_fedmud")),
+        ("ann/05_fedmud/05_fedmud.ipynb", ("ann", "05_fedmud")),
+        (r"ann\05_fedmud.ipynb", ("ann", "05_fedmud")),
+        ("ann_homework.ipynb", None),
+        ("ann/.ipynb_checkpoints/05_fedmud-checkpoint.ipynb", None),
+    ],
+)
+def test_whose_notebook_is_collected(path, found):
+    match = re.match(course.HANDED_IN, f"/work/downloaded/05_fedmud/extracted/{path}")
+    assert (match and (match["student_id"], match["file_id"])) == found
+
+
 # The round trip, with nbgrader itself.
 
-RIGHT, WRONG, EMPTY = "right", "wrong", "empty"
+RIGHT, WRONG = "right", "wrong"
 GRADES = """
 import json, sys
 from nbgrader.api import Gradebook
@@ -483,13 +527,13 @@ def command(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def submit(made: Path, folder: Path, name: str, student: str, answers: dict[str, str]) -> None:
-    """A student's notebook, with answers by the cells' ids."""
-    notebook = json.loads((made / name / f"{name}.ipynb").read_text())
+def submit(made: Path, target: Path, answers: dict[str, str | None]) -> None:
+    """A student's notebook, with answers by the cells' ids; None deletes the cell."""
+    notebook = json.loads(made.read_text())
     for one in notebook["cells"]:
         one["source"] = answers.get(one["id"], one["source"])
-    target = folder / "submitted" / student / name / f"{name}.ipynb"
-    target.parent.mkdir(parents=True)
+    notebook["cells"] = [one for one in notebook["cells"] if one["source"] is not None]
+    target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(notebook))
 
 
@@ -513,9 +557,10 @@ def test_round_trip(name, tmp_path):
     firsts = {one.name: next(iter(one.exercise.wrong.items())) for one in coded}
     wrong = {f"{one.id}-answer": f"answer = {firsts[one.name][0]}" for one in coded}
     words = {f"{one.id}-words": "Since it is so." for one in asked if not one.test}
-    handed_in = {RIGHT: right | words, WRONG: wrong} | ({EMPTY: {}} if name == FIRST else {})
+    handed_in = {RIGHT: right | words, WRONG: wrong}
     for student, answers in handed_in.items():
-        submit(students, teacher, name, student, answers)
+        target = teacher / "submitted" / student / name / f"{name}.ipynb"
+        submit(students / name / f"{name}.ipynb", target, answers)
     command(teacher, "nbgrader", "autograde", name)
     manual = {f"{RIGHT}/{id}": 1 for id in words}
     grades = json.loads(command(teacher, "python", "-c", GRADES, name, json.dumps(manual)))
@@ -523,8 +568,7 @@ def test_round_trip(name, tmp_path):
         id = f"{one.id}-test" if one.test else f"{one.id}-words"
         points = one.exercise.points
         assert grades[RIGHT][id] == ([points, points, points] if one.test else [None, points, 1]), one.name
-        for student in handed_in.keys() - {RIGHT}:
-            assert grades[student][id] == [0, points, 0], (student, one.name)
+        assert grades[WRONG][id] == [0, points, 0], one.name
     assert len(grades[RIGHT]) == len(asked)
     run = json.loads((teacher / "autograded" / RIGHT / name / f"{name}.ipynb").read_text())["cells"]
     assert [one["source"] for one in run for out in one.get("outputs", []) if out["output_type"] == "error"] == []
@@ -534,6 +578,46 @@ def test_round_trip(name, tmp_path):
         re.sub(r"<[^>]+>", "", page).replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">").split()
     )
     assert [word for _, word in firsts.values() if " ".join(word.split()) not in page] == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nbgrader") is None, reason="needs nbgrader: make course-check")
+def test_a_class_of_five(tmp_path):
+    """As teach.md says: five submissions, their grades and feedback, and what the report makes of them."""
+    name, teacher = "01_subspaces", tmp_path / "class"
+    assert cli.main(["course", "--instructor", str(teacher), name]) == 0
+    command(teacher, "nbgrader", "generate_assignment", name)
+    asked = course.read(course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), "01")
+    coded = [one for one in asked if isinstance(one, course.Asked) and one.test]
+    right = {f"{one.id}-answer": course.SOLUTION.findall(one.folded["source"])[0] for one in coded}
+    wrong = {f"{one.id}-answer": f"answer = {next(iter(one.exercise.wrong))}" for one in coded}
+    first, *others = (one.id for one in coded)
+    cheat = {f"{first}-test": "print('Exercise 1: right.')"} | {f"{id}-test": None for id in others}
+    students = {
+        "right": right,
+        "wrong": wrong,
+        "crash": right | {f"{others[0]}-answer": "answer = 1 / 0"},
+        "cheat": wrong | cheat | {f"{others[-1]}-answer": None},
+    }
+    release, archive = teacher / "release" / name / f"{name}.ipynb", teacher / "downloaded" / name / "archive"
+    for student, answers in students.items():
+        submit(release, archive / f"{student}_{name}.ipynb", answers)
+    with zipfile.ZipFile(archive / "empty.zip", "w") as pack:
+        pack.write(release, release.name)
+    command(teacher, "nbgrader", "zip_collect", name)
+    command(teacher, "nbgrader", "autograde", name)
+    grades = json.loads(command(teacher, "python", "-c", GRADES, name, "{}"))
+    scores = {student: [grades[student][f"{one.id}-test"][0] for one in coded] for student in grades}
+    points = [one.exercise.points for one in coded]
+    stopped, nothing = [points[0], 0, *points[2:]], [0] * len(points)
+    assert scores == {"right": points, "crash": stopped} | dict.fromkeys(("wrong", "empty", "cheat"), nothing)
+    command(teacher, "nbgrader", "generate_feedback", name)
+    pages = {student: (teacher / "feedback" / student / name / f"{name}.html").read_text() for student in scores}
+    assert [student for student, page in pages.items() if "ZeroDivisionError" in page] == ["crash"]
+    assert [student for student, page in pages.items() if "It was added for grading" in page] == ["cheat"]
+    assert cli.main(["course", "--report", str(teacher / "autograded")]) == 0
+    table = (teacher / "report" / "answers.csv").read_text().splitlines()
+    assert table[:3] == ["exercise,right,wrong,empty,stopped", "01.1,2,2,1,0", "01.2,1,2,1,1"]
+    assert table[-1] == f"{coded[-1].name},2,1,2,0"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("nbgrader") is None, reason="needs nbgrader: make course-check")

@@ -117,36 +117,39 @@ def test_an_examination_is_written(tmp_path, capsys):
     assert "questions=41: expected an integer from 1 to 40" in capsys.readouterr().err
 
 
-def cell(source: str, *given) -> dict:
-    """A locked cell of a graded notebook, with what it printed for an answer; nothing where it stopped above."""
+def cells(answer, error: str = "") -> list[dict]:
+    """Of a graded notebook: text, the cell of an answer with the error in it, the locked cell with what it printed."""
     said = io.StringIO()
-    if given:
-        with contextlib.redirect_stdout(said), contextlib.suppress(AssertionError):
-            graded("05.1", *given)
-    return {"cell_type": "code", "source": source, "outputs": [{"name": "stdout", "text": said.getvalue()}]}
+    with contextlib.redirect_stdout(said), contextlib.suppress(AssertionError):
+        graded("05.1", answer)
+    outputs = {"answer": [{"output_type": "error", "ename": error}] if error else []}
+    outputs["test"] = [{"output_type": "stream", "name": "stdout", "text": said.getvalue()}]
+    ids = {kind: {"nbgrader": {"grade_id": f"exercise-05-1-{kind}"}} for kind in outputs}
+    made = [{"cell_type": "code", "source": "", "metadata": ids[kind], "outputs": outputs[kind]} for kind in outputs]
+    return [{"cell_type": "markdown", "source": "graded", "metadata": {}}, *made]
 
 
 def test_answers_of_a_class_are_counted(tmp_path, capsys):
-    """One right, two wrong in the same way, one empty, one stopped."""
-    locked = 'graded("05.1", answer)'
+    """Two right, of which one goes on to an error; two wrong in the same way, one empty, one stopped."""
     for name, made in {
-        "ann": cell(locked, (768 + 384) * 7),
-        "bob": cell(locked, 768 * 384),
-        "cem": cell(locked, 768 * 384.0),
-        "dan": cell(locked, ...),
-        "eve": cell(locked),
+        "ann": cells((768 + 384) * 7),
+        "amy": cells((768 + 384) * 7, "NameError"),
+        "bob": cells(768 * 384),
+        "cem": cells(768 * 384.0),
+        "dan": cells(...),
+        "eve": cells(..., "ZeroDivisionError"),
     }.items():
         path = tmp_path / "autograded" / name / "05_fedmud" / "05_fedmud.ipynb"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": "graded"}, made]}))
+        path.write_text(json.dumps({"cells": made}))
     (found,) = answers.collected(tmp_path / "autograded").values()
-    assert found.ends == {"right": 1, "wrong": 2, "empty": 1, "stopped": 1}
+    assert found.ends == {"right": 2, "wrong": 2, "empty": 1, "stopped": 1}
     assert found.slips == {"That is the whole layer.": 2}
     assert cli.main(["course", "--report", str(tmp_path / "autograded")]) == 0
-    assert capsys.readouterr().out.startswith("05.1: 1 right, 2 wrong, 1 empty, 1 stopped\n")
+    assert capsys.readouterr().out.startswith("05.1: 2 right, 2 wrong, 1 empty, 1 stopped\n")
     page = (tmp_path / "report" / "README.md").read_text()
     assert "- 2 x That is the whole layer." in page
-    assert not re.search("ann|bob|cem|dan|eve", page + (tmp_path / "report" / "answers.csv").read_text())
+    assert not re.search("ann|amy|bob|cem|dan|eve", page + (tmp_path / "report" / "answers.csv").read_text())
     assert (tmp_path / "report" / "answers.png").read_bytes()[:4] == b"\x89PNG"
     assert cli.main(["course", "--report", str(tmp_path / "report")]) == 2
     assert "Fix: run nbgrader autograde" in capsys.readouterr().err

@@ -225,6 +225,13 @@ def test_the_plan_has_every_notebook():
     assert made == {"minutes", "needs", "primer"}
 
 
+def test_teachers_are_told_the_minutes_of_the_slides():
+    """Of each lecture, as the command computes them."""
+    text = (COURSE / "teach.md").read_text()
+    told = {number: int(minutes) for number, minutes in re.findall(r"^\| (\d\d) \| (\d+)", text, re.MULTILINE)}
+    assert told == course_pages.lectures()
+
+
 FEWER = {  # the same comparisons in fewer and shorter runs
     "crossing": {"SEEDS": 3, "ROUNDS": 300},
     "decomposition": {"SEEDS": 2, "ROUNDS": 10},

@@ -92,6 +92,28 @@ def test_students_need_no_solver_and_no_teacher():
     assert set(course.EXTRAS.values()) <= set(names)
 
 
+def targets(text: str) -> set[str]:
+    """The targets of make that a page names."""
+    return set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE))
+
+
+def test_each_target_has_a_command_without_make():
+    """Of the README and of the pages for teachers; scripts and files that a command names are there."""
+    install = (ROOT / "docs" / "book" / "start" / "install.md").read_text()
+    without = dict(re.findall(r"^\| `make ([a-z-]+)` \| `([^`]+)`", install, re.MULTILINE))
+    pages = [
+        ROOT / "README.md",
+        *(page for name in ("course", "start") for page in (ROOT / "docs/book" / name).glob("*.md")),
+    ]
+    assert set().union(*(targets(page.read_text()) for page in pages)) == set(without)
+    for words in map(str.split, without.values()):
+        assert words[0] in ("python", "jupyter")
+        assert [
+            word for word in words if re.search(r"[a-z]/|\.py$|^notebooks$", word) and not (ROOT / word).exists()
+        ] == []
+    assert targets("Type `make lab`:\n\nmake test   # lint") == {"lab", "test"}
+
+
 WINDOWS = """
 import warnings
 warnings.filterwarnings("ignore", category=EncodingWarning)

@@ -14,7 +14,7 @@ from pathlib import Path
 from fedtheory.core import checks
 
 ENDS = ("right", "wrong", "empty", "stopped")
-_CALL = re.compile(r'^graded\("(\d\d\.\d+)", answer', re.MULTILINE)
+_CELL = re.compile(r"exercise-(\d\d)-(\d+)-(answer|test)")
 _SAID = re.compile(r"Exercise \d+: (right|no answer yet|not yet)\.\s*(.*)", re.DOTALL)
 
 
@@ -40,19 +40,24 @@ def collected(folder: str | Path) -> dict[str, Answers]:
             cells = json.loads(path.read_bytes())["cells"]
         except (ValueError, KeyError, TypeError, RecursionError):
             checks.reject("folder", str(folder), f"notebooks ({path} is none)", "move that file away")
+        failed: dict[str, bool] = {}
         for cell in cells:
-            source = "".join(cell.get("source", ""))
-            if call := _CALL.search(source):
-                _count(out.setdefault(call[1], Answers()), cell.get("outputs", []))
+            if not (of := _CELL.fullmatch(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))):
+                continue
+            name, outputs = f"{of[1]}.{of[2]}", cell.get("outputs", [])
+            if of[3] == "answer":
+                failed[name] = any(one.get("output_type") == "error" for one in outputs)
+            else:
+                _count(out.setdefault(name, Answers()), outputs, failed.get(name, False))
     if not out:
         fix = "run nbgrader autograde, and give the folder autograded"
         checks.reject("folder", str(folder), "graded notebooks of this course", fix)
     return dict(sorted(out.items()))
 
 
-def _count(answers: Answers, outputs: list[dict]) -> None:
+def _count(answers: Answers, outputs: list[dict], failed: bool) -> None:
     said = _SAID.search("".join("".join(one.get("text", "")) for one in outputs if one.get("name") == "stdout"))
-    if said is None:
+    if said is None or (failed and said[1] == "no answer yet"):
         answers.ends["stopped"] += 1
         return
     answers.ends[{"right": "right", "no answer yet": "empty", "not yet": "wrong"}[said[1]]] += 1

@@ -41,9 +41,17 @@ SAID = re.compile(
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 # nbgrader refuses such a mark outside a cell to answer in: without the course's configuration, which takes the notes
 # out, it stops and hands out no solution.
+# zip_collect takes STUDENT_05_fedmud.ipynb, and STUDENT.zip with the notebook in it, or with its folder.
+HANDED_IN = r".*[\\/](?P<student_id>(?!\d\d_)[^\\/]+?)([\\/]\d\d_\w+)?[_\\/](?P<file_id>\d\d_\w+)\.ipynb$"
+RESTORED = "*The next cell was deleted. It was added for grading.*"
 NOTES = ("<!-- BEGIN SOLUTION: notes for the instructor -->", "<!-- END SOLUTION -->")
 
 
+LOCKED = """\
+from fedtheory.course.exercises import graded
+
+given, answer = answer, ...  # no other exercise is graded by this answer
+{test}"""
 EXTRAS = dict.fromkeys(("04", "05", "06", "12"), "theory") | {"09": "llm"}  # beyond `course`, by notebook
 COLAB = """\
 # On Colab this cell installs the package and fetches the results that the notebooks read. Elsewhere it does nothing.
@@ -170,7 +178,7 @@ def read(cells: Sequence[Cell], number: str) -> Iterator[Cell | Asked]:
             checks.reject("exercise", name, f"one line {STUB}", "write it in the cell of its check")
         asked.add(name)
         stub = ANSWER if found is None else found[1].strip()
-        test = "" if found is None else found[2].replace("check(", "graded(", 1)
+        test = "" if found is None else re.sub(r"check\((.*?), answer\b", r"graded(\1, given", found[2], count=1)
         yield Asked(name, exercise, cell | {"source": stub}, test, below)
     if not asked:
         raise OldForm(number)
@@ -222,8 +230,8 @@ def _graded(cell: Cell, id: str, points: int | None = None, *, solution: bool) -
 
 
 def _locked(asked: Asked) -> Cell:
-    """The cell that grades an answer; it imports what it needs. A wrong answer stops no "run all"."""
-    source = f"from fedtheory.course.exercises import graded\n\n{asked.test}"
+    """The cell that grades an answer, and then forgets it; a wrong one stops no "run all"."""
+    source = LOCKED.format(test=asked.test)
     cell = _bare({**asked.cell, "metadata": {"tags": ["raises-exception"]}}, source, id=f"{asked.id}-test")
     return _graded(cell, f"{asked.id}-test", asked.exercise.points, solution=False)
 
@@ -284,6 +292,28 @@ def instructor(cells: Sequence[Cell], number: str) -> list[Cell]:
             answer = _bare(cell.cell, source, id=f"{cell.id}-words")
             made.append(_graded(answer, f"{cell.id}-words", cell.exercise.points, solution=True))
             made.append(_note(f"{cell.id}-notes", _of_words(cell)))
+    return made
+
+
+def restored(cells: Sequence[Cell], source: Sequence[Cell]) -> list[Cell]:
+    """A student's cells, and those graded cells of the instructor's version that the student deleted.
+
+    Each stands behind the graded cell before it, below a note, without its solution.
+    """
+    made, at = list(cells), 0
+    identified = all("id" in cell for cell in cells)  # Colab's notebooks have no ids
+    of = lambda cell: cell["metadata"].get("nbgrader", {}).get("grade_id")
+    for cell in filter(of, source):
+        held = [of(one) for one in made]
+        if of(cell) in held:
+            at = held.index(of(cell)) + 1
+            continue
+        empty = STUB if cell["cell_type"] == "code" else ANSWER
+        bare = re.sub(rf"{BEGIN}\n.*?{END}", empty, cell["source"], flags=re.DOTALL)
+        note: Cell = {"cell_type": "markdown", "id": f"{cell['id']}-note", "metadata": {}, "source": RESTORED}
+        added = [note, cell | {"source": bare}]
+        made[at:at] = added if identified else [{k: v for k, v in one.items() if k != "id"} for one in added]
+        at += 2
     return made
 
 
@@ -524,8 +554,8 @@ results that it reads; keep them together. Type `jupyter lab` in this folder, op
 top.
 
 An exercise has a cell with `answer = ...`: replace the dots. The locked cell below it says whether the answer is right
-or what it reveals; as long as it stops with an error, it gives no points. Questions in words have a cell
-*Your answer:*, which a person grades. Hand in the notebook under the name that it has.
+or what it reveals; as long as it stops with an error, it gives no points. After a change run both again. Questions in
+words have a cell *Your answer:*, which a person grades. Hand in the notebook under the name that it has.
 """
 
 INSTRUCTOR = """\
@@ -539,6 +569,7 @@ with nbgrader and fedtheory installed in one environment:
 
 ```
 nbgrader generate_assignment {first}   # release/{first}: hand it out
+nbgrader zip_collect {first}           # downloaded/{first}/archive/STUDENT_{first}.ipynb
 nbgrader autograde {first}             # of submitted/STUDENT/{first}/{first}.ipynb
 jupyter lab                            # questions in words: menu Nbgrader, Formgrader
 nbgrader generate_feedback {first}     # feedback/STUDENT/{first}
@@ -551,7 +582,23 @@ these files, refuses where you have changed one, and leaves the gradebook and al
 CONFIG = '''\
 """nbgrader's settings for this course."""
 
+from pathlib import Path
+
+import nbformat
 from nbconvert.preprocessors import TagRemovePreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from fedtheory.course.course import restored
+
+
+class AddDeletedCells(NbGraderPreprocessor):
+    def preprocess(self, nb, resources):
+        of = resources["nbgrader"]
+        path = Path(__file__).parent / "source" / of["assignment"] / f"{of['notebook']}.ipynb"
+        source = nbformat.read(path, as_version=4)
+        nb.cells = [nbformat.from_dict(cell) for cell in restored(nb.cells, source.cells)]
+        return nb, resources
+
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "fedtheory"
@@ -562,4 +609,6 @@ c.GenerateAssignment.preprocessors.insert(0, TagRemovePreprocessor)
 c.TagRemovePreprocessor.enabled = True
 c.TagRemovePreprocessor.remove_cell_tags = {"instructor"}
 c.Execute.timeout = 600  # seconds for a cell, on a slow machine
+c.Autograde.sanitize_preprocessors.insert(0, AddDeletedCells)
 '''
+CONFIG += f"c.FileNameCollectorPlugin.named_regexp = {HANDED_IN!r}\n"

@@ -23,6 +23,8 @@ from matplotlib.figure import Figure
 from stage import BOOK, Stage, folded, table
 from used import NOTEBOOKS
 
+from fedtheory.course import slides
+from fedtheory.course.course import cells_of, committed_notebooks
 from fedtheory.papers import style
 
 QUESTIONS, PLAN = BOOK / "course" / "questions.md", BOOK / "course" / "plan.md"
@@ -128,14 +130,24 @@ def anchor(heading: str) -> str:
 
 
 def minutes() -> list[str]:
-    """What each notebook takes."""
-    ran, rows = pace.seconds(), []
+    """What each notebook takes: to read, as a lecture, to run."""
+    ran, told, rows = pace.seconds(), lectures(), []
     for one in pace.notebooks():
         core = str(one.core.minutes()) if one.core != pace.Count() else "-"
         took = f"{ran[one.stem]:.0f}" if one.stem in ran else "-"
         link = f"[{one.stem[:2]}](../notebooks/{one.stem}.ipynb) {short(one.title)}"
-        rows.append([link, core, one.whole.minutes(), one.whole.minutes(one.points), one.points, took])
-    return table(["notebook", "core", "all", "with exercises", "points", "seconds"], rows)
+        whole, asked = one.whole.minutes(), one.whole.minutes(one.points)
+        rows.append([link, core, whole, asked, told.get(one.stem[:2], "-"), took])
+    return table(["notebook", "core", "all", "with exercises", "slides", "seconds"], rows)
+
+
+def lectures() -> dict[str, int]:
+    """The minutes that the slides of a notebook take, by its number."""
+    found = {}
+    for path in committed_notebooks(slides.LECTURES):
+        pages = slides.paged(cells_of(path), slides.SKIPPED.get(path.stem[:2], ()))
+        found[path.stem[:2]] = slides.minutes(list(pages))
+    return found
 
 
 def short(title: str) -> str:

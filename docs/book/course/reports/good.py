@@ -20,7 +20,7 @@ def error(method: str, steps: int, rate: float, seed: int) -> float:
 
 
 def rate(method: str, steps: int) -> float:
-    """The same four rates for both methods and all numbers of steps."""
+    """The best of RATES on the problem that is not used again."""
     return min(RATES, key=lambda one: error(method, steps, one, TUNED))
 
 
