@@ -79,7 +79,7 @@ def _images(name: str, net: str, shape: tuple[int, int, int], rounds: int, **opt
     """Twenty clients with unequal label shares, a quarter of them in each round."""
     wanted = {"data": name, "network": net, "clients": 20, "partition": "dirichlet", "alpha": 0.3, "batch": 32}
     layout, rates = network(net, shape, 10).layout, (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-    level = {"digits": 0.8, "mnist": 0.8, "cifar10": 0.3}[name]
+    level = {"digits": 0.8, "mnist": 0.8, "fashion_mnist": 0.7, "cifar10": 0.3}[name]
     return Task(name, "images", wanted | options, layout, rounds, 5, rates, level, files=name != "digits")
 
 
@@ -110,6 +110,7 @@ MEDIUM = {
         ),
         _images("digits", "mlp", (1, 8, 8), 60),
         _images("mnist", "mlp", (1, 28, 28), 60, subset=6000, tested=2000),
+        _images("fashion_mnist", "mlp", (1, 28, 28), 60, subset=6000, tested=2000),
         _images(
             "cifar10",
             "flss-cnn",

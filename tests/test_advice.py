@@ -77,7 +77,7 @@ def test_the_committed_comparisons_answer_the_pages_question():
 
 
 def test_the_committed_judgement_is_todays():
-    """The advice from two tasks on the third, made again from the committed comparisons."""
+    """The advice from three tasks on the fourth, made again from the committed comparisons."""
     again = advised.measure("medium", 1)
     kept = records.load(records.results(), "frontier/advice")
     assert kept["table"] == again.table

@@ -11,7 +11,7 @@ from fedtheory.core import checks
 from fedtheory.running import records
 from fedtheory.running.records import Row, Table
 
-TASKS = ("digits", "mnist", "cifar10")
+TASKS = ("digits", "mnist", "fashion_mnist", "cifar10")
 AXES = ("up", "down", "memory", "flops")  # of a comparison's costs
 CONDITIONS = {"participation": ("participants", 1 / 20), "heterogeneity": ("heterogeneity", 1.0)}  # unit of its values
 
@@ -80,7 +80,7 @@ def advise(
         memory, flops: a client's most memory, and FLOP a round, as a share of FedAvg's.
         participation: share of clients a round, in (0, 1]. It adds the digits at the nearest of 1/20, 1/4 and 1.
         heterogeneity: Dirichlet parameter of the labels. It adds the digits at the nearest of 0.05, 0.3 and 10.
-        tasks: comparisons to use, of "digits", "mnist", "cifar10".
+        tasks: comparisons to use, of "digits", "mnist", "fashion_mnist", "cifar10".
 
     Raises ValueError where an argument is out of range or no method keeps the limits, FileNotFoundError where the
     comparisons are absent.

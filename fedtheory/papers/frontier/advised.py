@@ -21,7 +21,7 @@ LIMITS: dict[str, dict[str, Any]] = {
 
 
 def measure(scale: str, seeds: int) -> Result:
-    """Advice from two tasks, judged on the third: points behind the best within the limits there.
+    """Advice from three tasks, judged on the fourth: points behind the best within the limits there.
 
     Beside it stand the mean and the smallest loss of those who take any method within the limits.
     """
@@ -65,7 +65,7 @@ def draw(table: Table) -> Figure:
         axes.set_yticks(list(spots), labels)
         axes.set(xlabel="points behind the best", title=f"unseen: {task} (n={rows[0]['seeds']})", xlim=(-1, None))
         axes.set_ylim(0.4, len(rows) + 0.6)
-    style.caption(figure, table, "limits: shares of FedAvg's cost; advice from the two other tasks", apart="unseen")
+    style.caption(figure, table, "limits: shares of FedAvg's cost; advice from the other tasks", apart="unseen")
     style.legend_above(figure, 2)
     return figure
 

@@ -691,6 +691,7 @@ EXTRAS = [
     item("frontier/regression", "Matrix regression, 100 x 10"),
     item("frontier/digits", "Digits, a perceptron 64-64-10"),
     item("frontier/mnist", "MNIST, a perceptron"),
+    item("frontier/fashion_mnist", "Fashion-MNIST, a perceptron"),
     item("frontier/cifar10", "CIFAR-10, two convolutions, 16 x 16 pixels"),
     item("frontier/ranks", "Places on the three tasks without files"),
     item("frontier/tuning", "Learning rates tried"),
