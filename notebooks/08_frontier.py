@@ -663,7 +663,7 @@ assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float
 # %% [markdown]
 # ## 8. What these data do not support *
 #
-# - **A ranking.** On the digits a fifth of all pairs are in no order, the front of the field among them.
+# - **A ranking.** On the digits a quarter of all pairs are in no order, the front of the field among them.
 # - **A verdict on a method's best.** Each learning rate had one run. Second hyperparameters come from papers that
 #   compare *against* the method.
 # - **Low rank in large networks.** 1/32 of a 64 x 64 matrix is rank 1. The networks of
@@ -671,7 +671,7 @@ assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float
 # - **Equal budgets of anything but rounds and local steps.** DeComFL and FedZO compute five times as much on the
 #   digits; a method that sends a hundredth could make a hundred times the rounds for the same bytes.
 # - **Devices.** Memory and arithmetic are those of a client's lines in this package: live tensors, matrix products.
-# - **Data of real size.** MNIST and CIFAR-10 are here in part, small and for few rounds.
+# - **Data of real size.** MNIST, Fashion-MNIST and CIFAR-10 are here in part, small and for few rounds.
 
 # %%
 record = committed("frontier/ranks")
@@ -681,8 +681,8 @@ pairs = len(rows) * (len(rows) - 1) // 2
 print(f"digits: {pairs - apart} of {pairs} pairs are in no order")
 
 # %% tags=["hide-input"]
-# Checks: a fifth of the pairs, five times the arithmetic
-assert 0.15 < 1 - apart / pairs < 0.25
+# Checks: a quarter of the pairs, five times the arithmetic
+assert 0.22 < 1 - apart / pairs < 0.28
 assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
 
 # %% [markdown]
