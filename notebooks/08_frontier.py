@@ -6,7 +6,7 @@
 # question is not who wins but what is bought with what: quality against bytes up, bytes down, memory and arithmetic of
 # a client, and rounds.
 #
-# **Time:** core sections (*) 2, 5, 6 and 8, about 20 minutes; all of it with the exercises about 85. It runs in 15 s.
+# **Time:** core sections (*) 2, 5, 6 and 8, about 20 minutes; all of it with the exercises about 90. It runs in 15 s.
 # **Needs:** notebook 00, better 01 to 07.
 #
 # ## What you will learn

@@ -84,4 +84,5 @@ def test_the_committed_judgement_is_todays():
     assert kept["notes"] == again.notes
     page = (Path(__file__).parent.parent / "docs/which-method.md").read_text()
     assert again.notes[0] in " ".join(page.split())
+    assert f"Without limits `advise()` names {' and '.join(advise().methods)}." in page
     assert EXTRAS["frontier/advice"].draw(again.table).axes

@@ -307,6 +307,8 @@ def provenance(record: dict[str, Any]) -> None:
     print(f"scale: {record['scale']}, seeds: {records.seed_words(record['seeds'])}, device: {record['device']}")
     print(f"made by: python -m fedtheory reproduce {record['item']} --scale {record['scale']}")
     words = {name: value for name, value in record["settings"].items() if isinstance(value, (int, float, str))}
+    if "method" in record["table"][0]:
+        words.pop("methods", None)  # the rows name them, those that were added later, too
     plain = {name: str(value) for name, value in words.items() if not OBJECT.match(str(value))}
     on = _data(record)
     if on:
