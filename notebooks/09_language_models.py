@@ -341,8 +341,9 @@ assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg
 adapted = TextClassification.load(home, "sst2", home, key, lora=8, **setting)
 folder.cleanup()
 print(f"trained: {adapted.d} of {problem.d + adapted.d}")
-tuned = run(DeComFL(1.0, 1, 5), adapted, rounds, sampled=2, every=rounds, metrics=("loss", "accuracy"))
-print(f"loss {tuned['loss'][0]:.4f} → {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
+tuned = run(DeComFL(1.0, 1, 5), adapted, rounds, sampled=2, every=rounds, metrics=("loss",))
+first, end = tuned["loss"][0], tuned["loss"][-1]  # at this rate rounding moves the end
+print(f"loss {first:.4f} at the start, less at the end: {end < first}")
 print(f"bytes, those of full fine-tuning: {tuned['down_bytes'][-1] == found['DeComFL']['down_bytes'][-1]}")
 
 # %% tags=["hide-input"]
