@@ -285,7 +285,7 @@ class TestVersions:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(content)
         assert {item for item in named if not records.made(tmp_path / "figures", item)} == set()
-        assert sum(map(len, held.values())) < 4.5e6
+        assert sum(map(len, held.values())) < 5e6
 
 
 def whole(folder: Path) -> dict[str, bytes]:
