@@ -490,7 +490,7 @@ class TestFolder:
     ],
 )
 def test_whose_notebook_is_collected(path, found):
-    match = re.match(course.HANDED_IN, f"/work/downloaded/05_fedmud/extracted/{path}")
+    match = re.match(course.HANDED_IN, f"/class/downloaded/05_fedmud/extracted/{path}")
     assert (match and (match["student_id"], match["file_id"])) == found
 
 
