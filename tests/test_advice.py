@@ -14,16 +14,17 @@ from fedtheory.running import records
 
 def line(method, quality, half=1.0, **costs):
     row = {"method": method, "quality": quality, "low": quality - half, "high": quality + half, "seeds": 5}
-    return row | dict.fromkeys(advice.AXES, 1.0) | costs
+    return row | dict.fromkeys(advice.AXES, 1.0) | {"ran rounds": 60} | costs
 
 
 @pytest.fixture
 def tables(monkeypatch):
     """Four methods on two tasks, and under two conditions."""
     found = {
-        "digits": [line("FedAvg", 90), line("SSF", 91, up=0.2), line("STC", 80, up=0.1), line("SCAFFOLD", 95, up=2.0)],
-        "mnist": [line("FedAvg", 70), line("SSF", 69, up=0.3), line("STC", math.nan, up=0.1), line("SCAFFOLD", 75)],
+        "digits": [line("FedAvg", 90), line("SSF", 91, up=0.6), line("STC", 80, up=0.4), line("SCAFFOLD", 95)],
+        "mnist": [line("FedAvg", 70, up=3), line("SSF", 69, up=0.9), line("STC", math.nan, up=0.3)],
     }
+    found["mnist"].append(line("SCAFFOLD", 75, up=6.0))  # MNIST's model is the larger one
     found["participants"] = [line(n, 60 + a, value=v) for v in (20, 5, 1) for n, a in (("FedAvg", v), ("SSF", -v))]
     found["heterogeneity"] = [line("FedAvg", 50, value=0.05), line("FedAvg", 40, value=10.0)]
     monkeypatch.setattr(advice.records, "load", lambda out, item: {"table": found[item.removeprefix("frontier/")]})
@@ -37,7 +38,7 @@ def test_the_surely_best_stays_alone_without_limits(tables):
     assert set(found.untried) == set(METHODS) - {"FedAvg", "SSF", "STC", "SCAFFOLD"}
 
 
-def test_a_limit_holds_on_every_task_and_overlapping_intervals_decide_nothing(tables):
+def test_bytes_are_limited_on_the_largest_model_and_overlapping_intervals_decide_nothing(tables):
     found = advise(up=1.0, tasks=tables)
     assert found.dear == ("SCAFFOLD",)
     assert found.methods == ("FedAvg", "SSF")
@@ -85,4 +86,6 @@ def test_the_committed_judgement_is_todays():
     page = (Path(__file__).parent.parent / "docs/which-method.md").read_text()
     assert again.notes[0] in " ".join(page.split())
     assert f"Without limits `advise()` names {' and '.join(advise().methods)}." in page
+    few = " and ".join(advise(up=1 / 160, participation=0.1).methods)
+    assert f"`advise(up=1 / 160, participation=0.1)` names {few}." in " ".join(page.split())
     assert EXTRAS["frontier/advice"].draw(again.table).axes

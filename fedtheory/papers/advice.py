@@ -12,7 +12,8 @@ from fedtheory.running import records
 from fedtheory.running.records import Row, Table
 
 TASKS = ("digits", "mnist", "fashion_mnist", "cifar10")
-AXES = ("up", "down", "memory", "flops")  # of a comparison's costs
+BYTES = ("up", "down")
+AXES = (*BYTES, "memory", "flops")  # of a comparison's costs
 CONDITIONS = {"participation": ("participants", 1 / 20), "heterogeneity": ("heterogeneity", 1.0)}  # unit of its values
 
 
@@ -22,8 +23,8 @@ class Advice:
 
     Fields:
         rows: one per method, best first. "behind" is the mean distance to the best within the limits, in points. A
-            source's name has the accuracy in percent, "<name> low" and "<name> high" its 95% interval. "up", "down",
-            "memory" and "flops" are the largest shares of FedAvg's.
+            source's name has the accuracy in percent, "<name> low" and "<name> high" its 95% interval. "up" and "down"
+            are shares of FedAvg's on the largest model, "memory" and "flops" the largest shares on any task.
         sources: what was compared, and with how many seeds.
         beaten: (method, a source where another one within the limits is surely better), of those left out for that.
         dear: methods beyond a limit.
@@ -76,8 +77,9 @@ def advise(
     intervals apart) on some task.
 
     Args:
-        up, down: most bytes sent to and from the server, as a share of FedAvg's in as many rounds. None: no limit.
-        memory, flops: a client's most memory, and FLOP a round, as a share of FedAvg's.
+        up, down: most bytes sent to and from the server, as a share of FedAvg's in as many rounds, on the largest of
+            the models. None: no limit.
+        memory, flops: a client's most memory, and FLOP a round, as a share of FedAvg's, on every task.
         participation: share of clients a round, in (0, 1]. It adds the digits at the nearest of 1/20, 1/4 and 1.
         heterogeneity: Dirichlet parameter of the labels. It adds the digits at the nearest of 0.05, 0.3 and 10.
         tasks: comparisons to use, of "digits", "mnist", "fashion_mnist", "cifar10".
@@ -125,10 +127,15 @@ def _under(condition: str, value: float) -> dict[str, dict[str, Row]]:
 def _weighed(
     whole: Mapping[str, Mapping[str, Row]], found: Mapping[str, Mapping[str, Row]], limits: Mapping[str, float]
 ) -> Advice:
-    """Costs are those of `whole`, accuracies those of `found`."""
+    """Costs are those of `whole`, accuracies those of `found`.
+
+    Bytes are compared on the largest model: zeroth-order methods' do not grow with it, so their share falls.
+    """
     tried = [name for name in METHODS if all(name in rows for rows in (*whole.values(), *found.values()))]
+    largest = max(whole.values(), key=lambda rows: rows["FedAvg"]["up"] / rows["FedAvg"]["ran rounds"])
+    tables = {axis: [largest] if axis in BYTES else list(whole.values()) for axis in AXES}
     shares = {
-        name: {axis: max(rows[name][axis] / rows["FedAvg"][axis] for rows in whole.values()) for axis in AXES}
+        name: {axis: max(rows[name][axis] / rows["FedAvg"][axis] for rows in tables[axis]) for axis in AXES}
         for name in tried
     }
     dear = [name for name in tried if any(shares[name][axis] > limit * (1 + 1e-9) for axis, limit in limits.items())]
