@@ -51,7 +51,7 @@ class Images:
         classes: names of the labels.
         name: of the data set and split.
         mean, std: per channel, on the scale from 0 to 1; another normalisation is `dataclasses.replace`.
-        missing: published files that were not there (`load(..., partial=True)`).
+        missing: published files, and images of the others, that were not there (`load(..., partial=True)`).
         verified: what vouches for the files' content: "published" (the publisher's digests), "SHA256SUMS" (beside the
             files), "packaged" (a library or this package brings them), "copy: ..." (a known one that differs), or
             "unverified".
@@ -249,11 +249,14 @@ DIGESTS = {
     "svhn/train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
     "svhn/test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
 }
-# SHA-256 of the copy on which the committed CIFAR-10 results were measured: the publisher's bytes in another order (two
-# of five training batches, the classes take turns), 34 of the 10,000 test images decoded from JPEG.
+# SHA-256 of the copy on which the committed CIFAR-10 results were measured: the publisher's bytes in another order (the
+# classes take turns; 77 training images of the last batch are missing), 34 of the 10,000 test images decoded from JPEG.
 _COPIES = {
     "cifar10/data_batch_1.bin": "55dd26dd4624d8c50f0eb9d394e887c47a6640ca8761935ad07070f5ddd1034a",
     "cifar10/data_batch_2.bin": "a4f909593bfdd80c2596a3e95808d74e605ac107f8e4432f19d2528f960c2f3a",
+    "cifar10/data_batch_3.bin": "33396316b3f857980ad2036be9156b64a20143a1ec69298934f4809a8dab75bb",
+    "cifar10/data_batch_4.bin": "054db217df5057c47f83a5fbe48f8b5d74cda586280e3f00ff3337d1542c6da5",
+    "cifar10/data_batch_5.bin": "e48585b240fd654086227477e2dc6d0c9847193cd4acd9662ee5e84f89aa630c",
     "cifar10/test_batch.bin": "050806bddd989ee49798ab7b35f16f124c3ab0f1bc089693bba09f38ba3f4d4c",
 }
 _KNOWN_COPY = "copy: in another order than published, 34 of the 10,000 test images decoded from JPEG"
@@ -351,7 +354,7 @@ def load(
         split: "train" or "test". The digits have no published split: the 1,797 are permuted by Key(0).fold("digits"),
             1,437 train and 360 test. Of the shapes 4,000 are train and 1,000 test. Tiny-ImageNet's "test" is its
             validation set, the test set has no labels.
-        partial: CIFAR-10's training set from the batches that are there; `Images.missing` names the others.
+        partial: CIFAR-10's training set from the images that are there; `Images.missing` says what is not.
         official: require the published number of images, and the published digests where they are known.
 
     Raises FileNotFoundError for a file that is not there, DataError for one that is not what its name says.
@@ -362,9 +365,11 @@ def load(
         return (_digits if name == "digits" else _shapes)(split)
     published = SETS[name]
     form, paths, missing = _find(name, folder, split, partial)
-    count = form.counts[split == "test"] if official else None
+    count, some = form.counts[split == "test"], partial and form.batches and split == "train"
     before = _stamps(paths)
-    x, y = form.read(paths, len(published.classes), count)
+    x, y = form.read(paths, len(published.classes), count if official and not some else None)
+    if some and len(x) < count * len(paths):
+        missing += (f"{count * len(paths) - len(x)} images",)
     vouched = dict.fromkeys(_verify(name, path, official) if path.is_file() else "unverified" for path in paths)
     if _stamps(paths) != before:
         raise DataError(paths[0].parent, 0, "its files changed while they were read", "load again when they rest")
