@@ -185,6 +185,9 @@ def test_missing_images_are_said(small):
         load("cifar10", small)
     images = load("cifar10", small, partial=True)
     assert images.missing == ("1 images",)
+    assert len(load("cifar10", small, partial=19)) == 19
+    with pytest.raises(DataError, match="19 images, asked for are 18"):
+        load("cifar10", small, partial=18)
     np.testing.assert_array_equal(images.y.numpy(), y[:-1])
     np.testing.assert_array_equal(images.x.flatten(1).numpy(), x[:-1])
     last.write_bytes(last.read_bytes()[:-1])

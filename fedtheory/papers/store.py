@@ -208,9 +208,9 @@ PASSED = ("key", "dtype", "device")  # to a builder: the spec has them
 
 
 def _images_read(options: Mapping[str, Any]) -> dict[str, Any]:
-    name, partial = options["data"], bool(options.get("partial"))
+    name, partial = options["data"], options.get("partial", False)
     return {
-        f"{name} {split}": readers.origin(name, options.get("folder"), split, partial=partial and split == "train")
+        f"{name} {split}": readers.origin(name, options.get("folder"), split, partial=split == "train" and partial)
         for split in ("train", "test")
     }
 

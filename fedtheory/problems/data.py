@@ -342,7 +342,7 @@ def load(
     folder: str | Path | None = None,
     split: str = "train",
     *,
-    partial: bool = False,
+    partial: bool | int = False,
     official: bool = True,
 ) -> Images:
     """Read a data set.
@@ -354,7 +354,8 @@ def load(
         split: "train" or "test". The digits have no published split: the 1,797 are permuted by Key(0).fold("digits"),
             1,437 train and 360 test. Of the shapes 4,000 are train and 1,000 test. Tiny-ImageNet's "test" is its
             validation set, the test set has no labels.
-        partial: CIFAR-10's training set from the images that are there; `Images.missing` says what is not.
+        partial: CIFAR-10's training set from the images that are there; `Images.missing` says what is not. A number:
+            only if there are so many.
         official: require the published number of images, and the published digests where they are known.
 
     Raises FileNotFoundError for a file that is not there, DataError for one that is not what its name says.
@@ -370,6 +371,8 @@ def load(
     x, y = form.read(paths, len(published.classes), count if official and not some else None)
     if some and len(x) < count * len(paths):
         missing += (f"{count * len(paths) - len(x)} images",)
+    if some and partial is not True and len(x) != partial:
+        raise DataError(paths[0].parent, 0, f"{len(x)} images, asked for are {partial}", "name a folder with so many")
     vouched = dict.fromkeys(_verify(name, path, official) if path.is_file() else "unverified" for path in paths)
     if _stamps(paths) != before:
         raise DataError(paths[0].parent, 0, "its files changed while they were read", "load again when they rest")
@@ -390,7 +393,7 @@ def origin(
     folder: str | Path | None = None,
     split: str = "train",
     *,
-    partial: bool = False,
+    partial: bool | int = False,
     images: Images | None = None,
 ) -> dict[str, Any]:
     """Return what `load` reads: SHA-256 of images and labels, their number, what vouches for them, what is missing.
@@ -399,13 +402,15 @@ def origin(
     """
     name = checks.choice("name", checks.alike(name, NAMES), NAMES)
     paths = [] if name in PACKAGED else _find(name, folder, split, partial)[1]
-    where = (name, split, _stamps(paths))
+    where = (name, split, partial, _stamps(paths))
     if where not in _origins:
         _origins[where] = (images or load(name, folder, split, partial=partial)).origin
     return _origins[where]
 
 
-def _find(name: str, folder: str | Path | None, split: str, partial: bool) -> tuple[Form, list[Path], tuple[str, ...]]:
+def _find(
+    name: str, folder: str | Path | None, split: str, partial: bool | int
+) -> tuple[Form, list[Path], tuple[str, ...]]:
     """The form of which a file is there, the paths of its files, and the names of those that may be missing."""
     forms = SETS[name].forms
     get = f"get {' or '.join(form.get for form in forms)}"

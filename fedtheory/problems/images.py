@@ -167,7 +167,7 @@ class ImageClassification(Minibatches):
         subset: int | None = None,
         tested: int | None = None,
         side: int | None = None,
-        partial: bool = False,
+        partial: bool | int = False,
         view: str = "rows",
         whole: tuple[str, ...] = (),
         folder: str | Path | None = None,
@@ -210,7 +210,7 @@ class ImageClassification(Minibatches):
             checks.whole("side", side, 1, 4096)
         sets, origin = [], {}
         for split, count in (("train", subset), ("test", tested)):
-            some = partial and split == "train"
+            some = partial if split == "train" else False
             images = readers.load(data, folder, split, partial=some)
             origin[f"{data} {split}"] = readers.origin(data, folder, split, partial=some, images=images)
             if count is not None:

@@ -340,7 +340,7 @@ def problem(column: str, scale: str) -> dict[str, Any]:
         small = {"clients": 20, "partial": True, "side": 16, "tested": 2000}
         return {"data": "cifar10", "network": "fedmud-cnn4", "batch": 64, **small, **split}
     network = "fedmud-cnn8" if name.startswith("CIFAR") else "fedmud-cnn4"
-    part = {"partial": True, "precision": "bf16"} if scale in (EIGHT, FULL) else {}
+    part = {"partial": 49_923 if scale == FULL else True, "precision": "bf16"} if scale in (EIGHT, FULL) else {}
     return {"data": DATA[name], "network": network, "clients": 100, "batch": 64, "std": 0.01, **part, **split}
 
 
