@@ -184,13 +184,17 @@ def test_missing_images_are_said(small):
     with pytest.raises(DataError, match=r"data_batch_5\.bin.*3 images, published are 4"):
         load("cifar10", small)
     images = load("cifar10", small, partial=True)
-    assert images.missing == ("1 images",)
+    assert images.missing == ("1 image",)
     assert len(load("cifar10", small, partial=19)) == 19
     with pytest.raises(DataError, match="19 images, asked for are 18"):
         load("cifar10", small, partial=18)
     np.testing.assert_array_equal(images.y.numpy(), y[:-1])
     np.testing.assert_array_equal(images.x.flatten(1).numpy(), x[:-1])
-    last.write_bytes(last.read_bytes()[:-1])
+    whole = last.read_bytes()
+    last.write_bytes(whole + whole[:3073] + whole[3073:6146])
+    with pytest.raises(DataError, match="21 images, published are 20"):
+        load("cifar10", small, partial=True)
+    last.write_bytes(whole[:-1])
     with pytest.raises(DataError, match="3072 bytes left after 2 records"):
         load("cifar10", small, partial=True)
 

@@ -356,9 +356,9 @@ class Flat:
 
 
 @pytest.mark.parametrize(
-    ("scale", "images", "steps", "ran"), [("large", 20_000, 9, "reduced"), ("paper", 49_923, 24, "paper's")]
+    ("scale", "partial", "steps", "ran"), [("large", True, 9, "reduced"), ("paper", 49_923, 24, "paper's")]
 )
-def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand(scale, images, steps, ran):
+def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand(scale, partial, steps, ran):
     """100 clients, ten of whom play three epochs of their images; on 20,000 what is judged are directions."""
     runner = Flat()
     result = measured(runner, EXTRAS["mud/cifar10"].measure(scale, 3))
@@ -368,9 +368,11 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
         (200, 10, steps, seed) for seed in range(3)
     }
     assert {(o["network"], o["clients"], o["batch"], o["precision"], o["partial"]) for o in options} == {
-        ("fedmud-cnn8", 100, 64, "bf16", {20_000: True}.get(images, images))
+        ("fedmud-cnn8", 100, 64, "bf16", partial)
     }
-    assert steps in (3 * (images // 100) // 64, 3 * -(-images // 100 // 64))  # in full batches; with the last ones
+    assert steps == (3 * 200 // 64 if partial is True else 3 * math.ceil(499 / 64))  # full batches; the paper's epochs
+    label = "cifar10 (partial)" if partial is True else "cifar10 (49,923 images)"
+    assert {row["ran data"].split(", 100 clients")[0] for row in result.table} == {label}
     assert len(result.cells) == 2 * (10 + len(mud.ORDERS1))
     assert {cell.ran for cell in result.cells} == {ran}
     assert {cell.tuning for cell in result.cells} == {"ours", "authors' files"}

@@ -252,7 +252,8 @@ class Builder:
 
 
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
-    parts = [options["data"] + (" (partial)" if options.get("partial") and options["data"] == "cifar10" else "")]
+    some = options["data"] == "cifar10" and options.get("partial")
+    parts = [options["data"] + (" (partial)" if some is True else f" ({some:,} images)" if some else "")]
     if "subset" in options:
         parts.append(f"{options['subset']:,} images")
     if "side" in options:

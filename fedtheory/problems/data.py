@@ -369,8 +369,11 @@ def load(
     count, some = form.counts[split == "test"], partial and form.batches and split == "train"
     before = _stamps(paths)
     x, y = form.read(paths, len(published.classes), count if official and not some else None)
-    if some and len(x) < count * len(paths):
-        missing += (f"{count * len(paths) - len(x)} images",)
+    lacking = count * len(paths) - len(x) if some else 0
+    if lacking < 0 and official:
+        raise DataError(paths[0].parent, 0, f"{len(x)} images, published are {count * len(paths)}")
+    if lacking > 0:
+        missing += (f"{lacking} image{'s' * (lacking > 1)}",)
     if some and partial is not True and len(x) != partial:
         raise DataError(paths[0].parent, 0, f"{len(x)} images, asked for are {partial}", "name a folder with so many")
     vouched = dict.fromkeys(_verify(name, path, official) if path.is_file() else "unverified" for path in paths)
