@@ -4,6 +4,7 @@ The files that take longest come first, then the notebooks (nbval's), then the m
 waits long for the other at the end (`make test` keeps this order).
 """
 
+import gc
 import importlib.util
 import os
 from concurrent.futures import Executor, Future
@@ -19,6 +20,7 @@ from hypothesis import settings
 torch.set_num_threads(1)
 settings.register_profile("laws", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("laws")
+gc.set_threshold(100_000, 20, 10)  # a tenth of the time went there: sympy and the tests hold millions of objects
 
 LONG = (  # the first take most
     "test_quiz.py", "test_theory_fedsub.py", "test_theory_ssf.py", "test_shards.py", "test_cli.py",
@@ -34,6 +36,11 @@ def pytest_collection_modifyitems(items):
             if item.path.name == "09_language_models.ipynb" or item.name == "test_exercises[09_language_models]":
                 item.add_marker(pytest.mark.skip(reason="needs the extra: pip install 'fedtheory[llm]'"))
     items.sort(key=lambda item: order.get(item.path.name, len(LONG) + (item.path.suffix != ".ipynb")))
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
 
 
 class Inline(Executor):
