@@ -7,12 +7,14 @@ waits long for the other at the end (`make test` keeps this order).
 import gc
 import importlib.util
 import os
+import sys
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("FEDTHEORY_ROOT", str(Path(__file__).resolve().parent.parent))
 
+import kernels
 import pytest
 import torch
 from hypothesis import settings
@@ -27,6 +29,13 @@ LONG = (  # the first take most
     "test_notebooks.py", "test_theory_mud.py", "test_theory_decomfl.py", "test_theory_flss.py", "test_laws.py",
     "test_house.py", "test_styles.py", "test_robust.py", "test_decomfl.py", "test_halves.py", "test_moving.py",
 )  # fmt: skip
+
+
+def pytest_configure(config):
+    if sys.platform == "linux" and config.getoption("nbval", False):
+        forks = kernels.forked()
+        forks.__enter__()
+        config.add_cleanup(lambda: forks.__exit__(None, None, None))
 
 
 def pytest_collection_modifyitems(items):

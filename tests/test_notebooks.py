@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from types import CodeType, SimpleNamespace
 
 import flips
+import kernels
 import matplotlib as mpl
 import nbformat
 import numpy as np
@@ -29,6 +30,7 @@ import pytest
 import sympy
 import torch
 from each import each
+from jupyter_client.manager import start_new_kernel
 from kinds import kinds
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -744,6 +746,26 @@ class TestGate:
         assert done.returncode == 1, done.stdout + done.stderr
         assert re.findall(r"^FAILED \S+::Cell (\d+)", done.stdout, re.MULTILINE) == ["1", "3", "4"]
         assert "3 failed, 2 passed" in done.stdout
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forks on Linux only")
+    def test_a_forked_kernel_is_a_process_of_its_own(self, tmp_path):
+        """It has its folder and names, not the tests' path, and ends as any other kernel does."""
+        code = "import os, sys; print(os.getpid(), os.getcwd(), 'own' in dir(), sys.path); own = 1"
+        said: list[str] = []
+        hear = lambda message: said.append(message["content"].get("text", ""))
+        with kernels.forked():
+            for _ in range(2):
+                manager, client = start_new_kernel(cwd=str(tmp_path))
+                assert isinstance(manager.provisioner.process, kernels.Fork)
+                client.execute_interactive(code, output_hook=hear, timeout=60)
+                client.stop_channels()
+                manager.shutdown_kernel()
+                pid, folder, own, path = said[-2].split(maxsplit=3)
+                assert (folder, own) == (str(tmp_path), "False")
+                assert str(ROOT / "tests") not in ast.literal_eval(path)
+                assert int(pid) == manager.provisioner.pid != os.getpid()
+                with pytest.raises(ProcessLookupError):
+                    os.kill(int(pid), 0)
 
 
 class TestHelper:
