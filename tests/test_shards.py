@@ -377,7 +377,7 @@ def test_the_records_are_what_the_page_says_of_them():
     assert all(one["seconds"] < 30 for one in committed("kills")["kills"])
 
 
-def test_processes_share_the_runs_of_a_figure(tmp_path):
+def test_processes_share_the_runs_of_a_figure(tmp_path, inline):
     """Each run is made once, by one of them; all of them have all results, which are those of one process."""
     found = fork(3, tmp_path, "spread")
     ran = [spec for part in found for spec in part["ran"]]
