@@ -1,13 +1,21 @@
-"""The command line in a fork of the tests' process: a process of its own, which need not import PyTorch."""
+"""Commands as processes of their own that need not import PyTorch: forks of the tests' process, or of a fork server."""
 
+import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Callable
 from importlib import reload
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from subprocess import CompletedProcess
+
+import pytest
 
 
 def command(*words: str, path: str = "") -> CompletedProcess:
@@ -39,3 +47,53 @@ def command(*words: str, path: str = "") -> CompletedProcess:
                 os._exit(status)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return CompletedProcess(words, code, out.read_text(), err.read_text())
+
+
+def forks() -> BaseContext:
+    """The context of a process that has imported the package and the tests' cases; all its children are forks of it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fedtheory.papers.store", "shards_worker"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        forkserver.ensure_running()
+    return context
+
+
+def background(work: Callable[..., int], said: Path, *given: object) -> BaseProcess:
+    """Start a process that exits with the status of `work(*given)`, and says it in `said` (stderr) and `said`.out."""
+    process = forks().Process(target=_work, args=(work, said, given))
+    process.start()
+    return process
+
+
+def ended(process: BaseProcess, seconds: float = 180.0) -> int | None:
+    """Its exit status, None where it had to be killed after so many seconds."""
+    process.join(seconds)
+    status = process.exitcode
+    process.kill()
+    process.join()
+    return status
+
+
+def main(words: list[str]) -> int:
+    """`python -m fedtheory WORDS`."""
+    from fedtheory import cli
+
+    return cli.main(words)
+
+
+def torchrun(processes: int, path: str, *program: str) -> int:
+    """`python -m torch.distributed.run` on this machine, with folders for its processes to import from."""
+    from torch.distributed.run import main
+
+    os.setsid()  # a process group of its own
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    main(["--standalone", "--nproc-per-node", str(processes), *program])
+    return 0
+
+
+def _work(work: Callable[..., int], said: Path, given: tuple[object, ...]) -> None:
+    for stream, file in ((1, f"{said}.out"), (2, said)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
+    sys.exit(work(*given))

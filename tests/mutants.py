@@ -1390,7 +1390,7 @@ MUTANTS = [
         MODELS,
         "torch.empty(1, 0, *shape, requires_grad=True), moments",
         'torch.empty(1, 0, *shape, device="meta"), moments',
-        "test_house.py::test_a_run_and_a_search_import_no_compiler",
+        "test_house.py::test_names_a_run_and_a_search_import_no_compiler",
     ),
     Mutant(
         "shapes are not checked",

@@ -10,10 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import cases
+import long_run
 import pytest
+from forked import background, ended, main
 
 import fedtheory
 from fedtheory import FedAvg, Key, cli, compare, run
@@ -143,7 +146,7 @@ def test_run_prints_json_and_goes_on_from_a_checkpoint(capsys, tmp_path):
 
 
 def test_reproduce_writes_picture_table_and_provenance(capsys, tmp_path):
-    status, out, _ = call(capsys, "reproduce", "fedsub/table1", "--out", str(tmp_path), "--json")
+    status, out, _ = call(capsys, "reproduce", "fedsub/table1", "--workers", "1", "--out", str(tmp_path), "--json")
     rows = json.loads(out)
     assert status == 0
     assert len(rows) == 9
@@ -349,47 +352,31 @@ def test_a_damaged_record_is_named(tmp_path):
         records.load(tmp_path, "ssf/table1")
 
 
-def started(words: list[str], runs: Path) -> subprocess.Popen:
+REPRODUCE = ["reproduce", "ssf/table1", "--seeds", "1", "--workers", "1", "--out"]
+
+
+def reproducing(out: Path) -> BaseProcess:
     """The command, once its first run is on disk."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
-    deadline = time.time() + 180  # a busy machine takes a minute to import PyTorch twice
-    while time.time() < deadline and not list(runs.glob("*.json")):
+    process = background(main, out / "said", [*REPRODUCE, str(out)])
+    deadline = time.time() + 180  # a busy machine takes a minute to import PyTorch
+    while time.time() < deadline and not list((out / ".runs").glob("*.json")):
         time.sleep(0.02)
     return process
 
 
-def ended(process: subprocess.Popen) -> tuple[int, str]:
-    """Its exit status and what it said on stderr."""
-    try:
-        error = process.communicate(timeout=180)[1].decode()
-    finally:
-        process.kill()
-        process.communicate()
-    return process.returncode, error
-
-
-def reproduces(out: Path) -> list[str]:
-    words = "-m fedtheory reproduce ssf/table1 --seeds 1 --workers 1 --out"
-    return [sys.executable, *words.split(), str(out)]
-
-
 def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goes_on(tmp_path, inline):
     """SIGINT while runs are going on: no figure, whole runs kept, and the same command then finishes."""
-    words, runs = reproduces(tmp_path), tmp_path / ".runs"
-    process = started(words, runs)
-    process.send_signal(signal.SIGINT)
-    status, error = ended(process)
-    assert status == 130
-    assert error.splitlines()[-1].startswith("interrupted; finished runs are kept")
+    runs, process = tmp_path / ".runs", reproducing(tmp_path)
+    os.kill(process.pid, signal.SIGINT)
+    assert ended(process) == 130
+    assert (tmp_path / "said").read_text().splitlines()[-1].startswith("interrupted; finished runs are kept")
     kept = {path.name: path.read_bytes() for path in runs.glob("*.json")}
     assert kept
     for content in kept.values():
         json.loads(content)
     assert not list(tmp_path.rglob("*.tmp"))
     assert not (tmp_path / "ssf").exists() or not list((tmp_path / "ssf").iterdir())
-    assert cli.main(words[3:]) == 0
+    assert cli.main([*REPRODUCE, str(tmp_path)]) == 0
     assert inline
     assert (tmp_path / "ssf/table1.png").exists()
     assert {name: (runs / name).read_bytes() for name in kept} == kept
@@ -398,21 +385,19 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="ends processes by POSIX's signals")
 def test_a_long_run_is_saved_however_its_command_ends(tmp_path):
     """By its worker, which hears of it or finds its parent gone. Three commands run side by side."""
-    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
-    words = [sys.executable, str(Path(__file__).with_name("long_run.py"))]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(cli.__file__).parents[2])}
-    options = {"env": environment, "stderr": subprocess.DEVNULL, "preexec_fn": heed}
     processes = {
-        how: subprocess.Popen([*words, str(tmp_path / how)], **options) for how in ("SIGINT", "SIGTERM", "SIGKILL")
+        how: background(long_run.play, tmp_path / f"said {how}", tmp_path / how)
+        for how in ("SIGINT", "SIGTERM", "SIGKILL")
     }
     folders = {how: tmp_path / how / ".runs" / "unfinished" for how in processes}
     try:
         wait_until(lambda: all(list(folder.glob("*/.lock")) for folder in folders.values()))
-        time.sleep(1)
+        time.sleep(0.3)  # a round takes a millisecond
         assert not list(tmp_path.rglob("*.ckpt"))  # every ten minutes otherwise
         for how, process in processes.items():
-            process.send_signal(getattr(signal, how))
-            process.wait(60)
+            os.kill(process.pid, getattr(signal, how))
+            process.join(60)
+            assert process.exitcode is not None, how
     finally:
         for process in processes.values():
             process.kill()
@@ -433,27 +418,26 @@ def wait_until(there: Callable[[], object]) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="ends processes by POSIX's signals")
 def test_a_scheduler_that_ends_a_command_interrupts_it(tmp_path):
     """SIGTERM: a run with a checkpoint is saved."""
-    words = ["-m", "fedtheory", "run", "FedAvg", "quadratic", "--rounds", "10000000", "--checkpoint"]
-    running = subprocess.Popen([sys.executable, *words, str(tmp_path / "kept")], stderr=subprocess.DEVNULL)
+    words = ["run", "FedAvg", "quadratic", "--rounds", "10000000", "--checkpoint", str(tmp_path / "kept")]
+    running = background(main, tmp_path / "said", words)
     try:
         wait_until(lambda: list(tmp_path.glob("kept/*/.lock")))
-        time.sleep(1)
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(60) == 130
+        time.sleep(0.3)  # a round takes a millisecond
+        os.kill(running.pid, signal.SIGTERM)
     finally:
-        running.kill()
+        assert ended(running, 60) == 130
     assert list(tmp_path.glob("kept/*/*.ckpt"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the worker in /proc")
 def test_a_killed_worker_is_said_in_one_line_with_a_fix(tmp_path):
     """As the system kills when memory runs out."""
-    process = started(reproduces(tmp_path), tmp_path / ".runs")
+    process = reproducing(tmp_path)
     for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
             os.kill(int(child), signal.SIGKILL)
-    status, error = ended(process)
-    assert status == 2
+    assert ended(process) == 2
+    error = (tmp_path / "said").read_text()
     assert "Traceback" not in error
     assert "workers" in error.splitlines()[-1]
     assert "Fix: " in error.splitlines()[-1]

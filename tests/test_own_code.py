@@ -3,6 +3,7 @@
 import copy
 import math
 import multiprocessing
+import pickle
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -56,12 +57,14 @@ def of_class(kind: type[Quadratic]) -> Quadratic:
     return problem
 
 
-def test_a_class_of_the_same_name_is_another_method(tmp_path):
-    """Its stored runs are its own; what is stored of this package's is named as it was."""
+def test_a_class_of_the_same_name_is_another_method(tmp_path, inline):
+    """Its stored runs are its own; what is stored of this package's is named as it was. A worker can be sent both."""
     theirs, ours = (Spec(kind(0.1, 2), "quadratic", (("d", 4), ("n", 3)), 20, 0) for kind in (FedAvg, Own.FedAvg))
     runner = Runner(tmp_path, workers=1)
     found = [runner([one])[one]["columns"]["error"][-1] for one in (theirs, ours, theirs)]
     assert found[0] == found[2] != found[1]
+    assert inline == [theirs, ours]
+    assert [pickle.loads(pickle.dumps(one)) for one in inline] == inline
     assert list(configuration.describe(FedAvg(0.1, 2))) == ["FedAvg"]
     assert list(configuration.describe(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
     assert list(configuration.revisions(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]

@@ -5,13 +5,11 @@ python tests/test_shards.py FOLDER 50 [RECORD]    kill a process fifty times; wh
 
 import importlib.util
 import json
-import multiprocessing
 import os
 import platform
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -26,6 +24,7 @@ import torch
 import torch.distributed as dist
 from cases import ALGORITHMS, regression, start
 from each import each
+from forked import background, ended, forks, torchrun
 from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
 from fedtheory import SSF, Coordinate, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
@@ -48,23 +47,9 @@ DIVISIONS = [  # processes, blocks of each
 ]
 
 
-def torchrun(processes, *program):
-    """torchrun on this machine; its own process group, so that it can be ended as a whole."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(WORKER.parent), *sys.path])}
-    return subprocess.Popen(
-        [*command, *program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-def launch(processes, folder, *arguments):
-    """The worker of these tests, in so many processes."""
-    return torchrun(processes, str(WORKER), str(folder), *map(str, arguments))
+def launch(processes, said, *program):
+    """torchrun in a fork of a process that has PyTorch; the processes that it starts are new ones."""
+    return background(torchrun, said, processes, os.pathsep.join([str(WORKER.parent), *sys.path]), *program)
 
 
 def written(folder, processes):
@@ -73,11 +58,10 @@ def written(folder, processes):
 
 def fork(processes, folder, *arguments):
     """What each rank of the worker wrote, in forks of a process that has PyTorch: torchrun's import it each."""
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["fedtheory.papers.store", "fedtheory.running.shards"])
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     given = (processes, store.port, folder, *map(str, arguments))
-    started = [forks.Process(target=shards_worker.forked, args=(rank, *given)) for rank in range(processes)]
+    context = forks()
+    started = [context.Process(target=shards_worker.forked, args=(rank, *given)) for rank in range(processes)]
     for process in started:
         process.start()
     try:
@@ -126,12 +110,13 @@ def test_any_number_of_processes_makes_the_same_bits(processes, division, which,
             assert {len(leaf) for leaf in own.values()} == {kept[blocks]}
 
 
-def test_the_command_line_under_torchrun(capsys):
+def test_the_command_line_under_torchrun(capsys, tmp_path):
     """One of the processes prints, and its numbers are those of one process with twelve blocks."""
     words = ("run", "SSF", "matrix_regression", "--rounds", "3", "--sampled", "6", "--json")
-    said, errors = torchrun(2, "-m", "fedtheory", *words).communicate(timeout=300)
-    assert cli.main([*words, "--blocks", "12"]) == 0, errors
-    assert json.loads(said) == json.loads(capsys.readouterr().out)
+    said = tmp_path / "said"
+    assert ended(launch(2, said, "-m", "fedtheory", *words), 300) == 0, said.read_text()
+    assert cli.main([*words, "--blocks", "12"]) == 0
+    assert json.loads(Path(f"{said}.out").read_text()) == json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("which", MATRIX)
@@ -245,7 +230,9 @@ def killed(folder, moment, victim, rounds):
     """
     for old in folder.glob("process-*"):
         old.unlink()
-    process = launch(3, folder, "slow", rounds)
+    told = folder / "said"
+    told.unlink(missing_ok=True)
+    process = launch(3, told, str(WORKER), str(folder), "slow", str(rounds))
     place = folder / f"process-{victim}"
     while not (place.exists() and place.read_text()):
         time.sleep(0.01)
@@ -253,8 +240,9 @@ def killed(folder, moment, victim, rounds):
     with suppress(ProcessLookupError):
         os.kill(int(place.read_text()), signal.SIGKILL)
     at = time.monotonic()
-    _, said = process.communicate(timeout=120)
-    return (said if process.returncode else None), time.monotonic() - at
+    status = ended(process, 120)
+    assert status is not None, told.read_text()
+    return (told.read_text() if status else None), time.monotonic() - at
 
 
 def kills(folder, count, rounds, seed=0):
@@ -377,7 +365,7 @@ def test_the_records_are_what_the_page_says_of_them():
     assert all(one["seconds"] < 30 for one in committed("kills")["kills"])
 
 
-def test_processes_share_the_runs_of_a_figure(tmp_path):
+def test_processes_share_the_runs_of_a_figure(tmp_path, inline):
     """Each run is made once, by one of them; all of them have all results, which are those of one process."""
     found = fork(3, tmp_path, "spread")
     ran = [spec for part in found for spec in part["ran"]]

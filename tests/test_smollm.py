@@ -150,13 +150,19 @@ def test_the_quick_stand_in_is_made_on_the_spot(lora):
     assert one.ran()["ran network"] == ("tiny OPT" if lora is None else "tiny OPT with LoRA 8")
 
 
-def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
+@pytest.fixture(scope="module")
+def kept_runs():
+    """Those on SST-2 that the archives hold."""
+    return [run for run in archive.runs(ROOT / "figures") if run["words"]["options"].get("task") == "sst2"]
+
+
+def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say(kept_runs):
     """Of the adapters on SST-2: notebook 09, the README and the conclusions name seeds, and the table has means."""
     found = {}
-    for kept in archive.runs(ROOT / "figures"):
+    for kept in kept_runs:
         words, (name,) = kept["words"], kept["words"]["algorithm"]
         options = words["options"]
-        if options.get("task") == "sst2" and options["lora"] == 8 and words["seed"] != TUNING_SEED:
+        if options["lora"] == 8 and words["seed"] != TUNING_SEED:
             columns = kept["result"]["columns"]
             found[name, words["seed"]] = {t: round(100 * a) for t, a in zip(columns["round"], columns["accuracy"])}
     assert {name for name, _ in found} == {"FedAvg", "FedZO", "DeComFL"}
@@ -168,12 +174,12 @@ def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
     assert (lost[10], lost[20], max(lost[t] for t in lost if t > 20)) == (71, 51, 51)
 
 
-def test_all_weights_gain_in_every_seed_what_notebook_09_says():
+def test_all_weights_gain_in_every_seed_what_notebook_09_says(kept_runs):
     """SST-2: 17 to 23 points after 240 rounds of zeroth order, in each of six kept runs."""
     gains, fallen = [], []
-    for kept in archive.runs(ROOT / "figures"):
+    for kept in kept_runs:
         words, options = kept["words"], kept["words"]["options"]
-        if options.get("task") == "sst2" and options["lora"] is None and words["rounds"] == 240:
+        if options["lora"] is None and words["rounds"] == 240:
             accuracy = kept["result"]["columns"]["accuracy"]
             gains.append(100 * (accuracy[-1] - accuracy[0]))
             fallen.append(100 * (max(accuracy) - accuracy[-1]))

@@ -767,7 +767,8 @@ def test_a_script_that_keeps_its_processes_ends_without_a_word(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):
+def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_follow", abs)  # the processes need not import PyTorch
     runner = Runner(tmp_path, workers=1)
     runner.close()
     found = []

@@ -67,40 +67,101 @@ def test_it_holds_the_package_and_nothing_else(wheel):
     assert {name for name in names if ".dist-info/" not in name} == package()
 
 
-def test_the_package_is_found_wherever_python_starts(built, tmp_path):
-    """Beside a clone of the package's name, too, whose folder Python takes for a package without a file.
-
-    Each start is a fork of one process that has PyTorch, but not yet the package.
-    """
-    tree = built[0].parent
-    for name, archive in (("wheel", built[1]), ("editable", built[2])):
-        zipfile.ZipFile(archive).extractall(tmp_path / name)
-    starts = [
-        (tree.parent, "editable", tree), ("/", "editable", tree), (tree / "notebooks", "editable", tree),
-        (tree.parent, "wheel", tmp_path / "wheel"),
-    ]  # fmt: skip
-    code = """
-import os, pathlib, site, sys
+STARTS = """
+import json, os, pathlib, sys, traceback
 import torch
 sys.path[:] = [part for part in sys.path if not part or not (pathlib.Path(part) / "fedtheory/__init__.py").exists()]
 sys.meta_path[:] = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
-for folder, place in zip(sys.argv[1::2], sys.argv[2::2]):
+for number, (folder, code, words) in enumerate(json.loads(sys.argv[1])):
+    files = [f"{sys.argv[2]}/{number}.{end}" for end in ("out", "err")]
     if os.fork() == 0:
-        os.chdir(folder)
-        site.addsitedir(place)
-        import fedtheory
-        from fedtheory import *
-        from fedtheory.core.key import Key as inner
-        print(fedtheory.__file__, Key is inner, flush=True)
-        os._exit(0)
-    os.wait()
+        status = 1
+        try:
+            for stream, file in enumerate(files, 1):
+                os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
+            os.chdir(folder)
+            exec(code, {"words": words})
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    print(json.dumps([status, *(pathlib.Path(file).read_text() for file in files)]))
 """
+FOUND = """
+import site
+site.addsitedir(words)
+import fedtheory
+from fedtheory import *
+from fedtheory.core.key import Key as inner
+print(fedtheory.__file__, Key is inner)
+"""
+CLAIMS = """
+import os, sys
+os.environ.pop("FEDTHEORY_ROOT", None)
+sys.path.insert(0, words)
+from fedtheory import cli
+print(cli.__file__)
+cli.main(["claims", "ssf.tables2-4"])
+"""
+BARE = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+assert not {{name.split(".")[0] for name in sys.modules}} & set({EXTRAS!r})
+sys.meta_path.insert(0, Blocked())
+sys.path[:] = [words[0], *(part for part in sys.path if part)]
+import fedtheory
+assert fedtheory.__file__.startswith(words[0]), fedtheory.__file__
+for name in fedtheory.__all__:
+    getattr(fedtheory, name)
+import contextlib, io, json
+from fedtheory.cli import main
+for call in words[1]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = main(call)
+    print(json.dumps([status, said.getvalue()]))
+"""
+CALLS = [
+    (["list"], 0, "SSF"),
+    (["run", "SSF", "matrix_regression", "--rounds", "3"], 0, "SSF"),
+    (["claims", "ssf.lemma2"], 2, r"expected the packages that the checks use\. Fix: .*'fedtheory\[theory\]'"),
+]
+
+
+@pytest.fixture(scope="module")
+def started(built, tmp_path_factory):
+    """The folder with the wheel's content, and what each start said; all are forks of one process that has PyTorch.
+
+    It does not have the package yet. Beside the wheel's package lie results that nobody may look for.
+    """
+    tree, here = built[0].parent, tmp_path_factory.mktemp("started")
+    for name, archive in (("wheel", built[1]), ("editable", built[2])):
+        zipfile.ZipFile(archive).extractall(here / name)
+    shutil.copytree(ROOT / "figures" / "ssf", here / "wheel" / "figures" / "ssf")
+    (here / "figures").mkdir()
+    starts = [(folder, FOUND, here / "editable") for folder in (tree.parent, "/", tree / "notebooks")]
+    starts += [(tree.parent, FOUND, here / "wheel"), (here, CLAIMS, here / "wheel")]
+    starts += [(here, BARE, [str(here / "wheel"), [words for words, _, _ in CALLS]])]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    words = [sys.executable, "-c", code]
-    for folder, place, _ in starts:
-        words += [str(folder), str(tmp_path / place)]
+    words = [sys.executable, "-c", STARTS, json.dumps(starts, default=str), str(here)]
     done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [f"{root / 'fedtheory' / '__init__.py'} True" for *_, root in starts]
+    return here / "wheel", [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_package_is_found_wherever_python_starts(built, started):
+    """Beside a clone of the package's name, too, whose folder Python takes for a package without a file."""
+    wheel, said = started
+    tree = built[0].parent
+    for root, (status, out, err) in zip((tree, tree, tree, wheel), said[:4], strict=True):
+        assert status == 0, err
+        assert out == f"{root / 'fedtheory' / '__init__.py'} True\n"
 
 
 def test_its_metadata_are_valid(wheel):
@@ -127,57 +188,23 @@ def test_its_metadata_are_valid(wheel):
     } == set(metadata.provides_extra or [])
 
 
-def test_a_claim_of_runs_says_where_results_are_missing(wheel, tmp_path):
+def test_a_claim_of_runs_says_where_results_are_missing(started):
     """Nothing is looked for beside the package; `claims` says what to do, and calls no control refuted or not."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    (tmp_path / "figures").mkdir()
-    shutil.copytree(ROOT / "figures" / "ssf", tmp_path / "site" / "figures" / "ssf")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); from fedtheory import cli; "
-    code += "print(cli.__file__); cli.main(['claims', 'ssf.tables2-4'])"
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FEDTHEORY_ROOT")}
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    where, _, line, counts = done.stdout.splitlines()
-    assert where.startswith(str(tmp_path / "site"))
+    wheel, said = started
+    status, out, err = said[4]
+    assert status == 0, err
+    where, _, line, counts = out.splitlines()
+    assert where.startswith(str(wheel))
     assert counts == "1 unchecked"
     assert "waits for the paper-scale results of ssf/table2 ssf/table3 ssf/table4: run it in a clone" in line
     assert "NOT REFUTED" not in line
 
 
-def test_it_works_without_the_extras(wheel, tmp_path):
+def test_it_works_without_the_extras(started):
     """Every module can be imported, a method runs, and what needs an extra says which."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    code = f"""
-import sys
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {EXTRAS!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Blocked())
-sys.path.insert(0, {str(tmp_path / "site")!r})
-import fedtheory
-assert fedtheory.__file__.startswith({str(tmp_path)!r}), fedtheory.__file__
-for name in fedtheory.__all__:
-    getattr(fedtheory, name)
-import contextlib, io, json
-from fedtheory.cli import main
-for words in json.loads(sys.argv[1]):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        status = main(words)
-    print(json.dumps([status, said.getvalue()]))
-"""
-    calls = [
-        (["list"], 0, "SSF"),
-        (["run", "SSF", "matrix_regression", "--rounds", "3"], 0, "SSF"),
-        (["claims", "ssf.lemma2"], 2, r"expected the packages that the checks use\. Fix: .*'fedtheory\[theory\]'"),
-    ]
-    words = [sys.executable, "-P", "-c", code, json.dumps([words for words, _, _ in calls])]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for (_, status, said), line in zip(calls, done.stdout.splitlines(), strict=True):
+    status, out, err = started[1][5]
+    assert status == 0, err
+    for (_, status, said), line in zip(CALLS, out.splitlines(), strict=True):
         found, text = json.loads(line)
         assert found == status, text
         assert re.search(said, text), text

@@ -384,9 +384,15 @@ def source_hash() -> str:
 def _code(path: Path) -> ast.Module:
     """A source without comments and docstrings."""
     tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+    blocks: list[Any] = [tree]
+    while blocks:
+        node = blocks.pop()
+        named = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        if named and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
+        if isinstance(node, (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)):  # no expression holds a docstring
+            parts = (getattr(node, name, ()) for name in ("body", "orelse", "finalbody", "handlers", "cases"))
+            blocks += [one for part in parts for one in part]
     return tree
 
 
