@@ -6,7 +6,7 @@ local step are measured on the same minibatch xi_{i,r}^k. Neither is independent
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -124,7 +124,8 @@ def load(data: dict[str, Any]) -> Instance:
 # Step sizes
 
 
-def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> dict[str, float]:
+@cache
+def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> Mapping[str, float]:
     """c1 to c4."""
     at = {"d": d, "K": K, "P": P, "m": m, "L": L}
     return {f"c{k}": FORMULAS[f"printed_c{k}"].right(at, float) for k in range(1, 5)}
