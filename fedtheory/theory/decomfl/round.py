@@ -189,6 +189,7 @@ class Maps(NamedTuple):
         noise: of the minibatches, (M, M, d, d).
         curvature: what mu adds to the second moments of the estimates, (M, M, d, d).
         four, eye: E of fourth moments over those of Gaussian z, and the unit matrix of d.
+        one: the second moments of a state that is 0 but for its last entry, (2 M d + 1, 2 M d + 1).
     """
 
     gradient: torch.Tensor
@@ -197,6 +198,7 @@ class Maps(NamedTuple):
     curvature: torch.Tensor
     four: float
     eye: torch.Tensor
+    one: torch.Tensor
 
     @classmethod
     def of(cls, at: Instance) -> "Maps":
@@ -210,7 +212,9 @@ class Maps(NamedTuple):
         six = d**2 / ((d + 2) * (d + 4)) if at.sphere else 1.0
         eye, same = torch.eye(d, dtype=DOUBLE), torch.eye(M, dtype=DOUBLE)[..., None, None]
         noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
-        return cls(gradient, step, noise, at.mu**2 / (4 * at.P) * six * curvatures(at.h), four, eye)
+        one = torch.zeros_like(step)
+        one[-1, -1] = 1
+        return cls(gradient, step, noise, at.mu**2 / (4 * at.P) * six * curvatures(at.h), four, eye, one)
 
 
 class Round:
@@ -228,11 +232,10 @@ class Round:
         M, d, size = at.M, at.d, at.M * at.d
         mean = at.x if mean is None else mean
         second = torch.outer(mean, mean) if second is None else second
-        S = torch.zeros(2 * size + 1, 2 * size + 1, dtype=DOUBLE)
-        S[:size, :size] = second.repeat(M, M)
-        S[:size, -1] = S[-1, :size] = mean.repeat(M)
-        S[-1, -1] = 1
-        gradient, step, noise, curvature, four, eye = at.maps
+        gradient, step, noise, curvature, four, eye, one = at.maps
+        S = one.clone()
+        S[:size, :size] = second if M == 1 else second.repeat(M, M)
+        S[:size, -1] = S[-1, :size] = mean if M == 1 else mean.repeat(M)
         self.at, self.size, self.start, self.mean, self.second = at, size, S, mean, second
         self.steps: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []  # state, G and grad f_i of each
         for _ in range(at.K):
@@ -241,7 +244,8 @@ class Round:
             G = (1 - 1 / at.P) * W + four / at.P * (traces(W)[..., None, None] * eye + W + W.mT) + curvature
             self.steps.append((S, G, exact))
             S = step @ S @ step.T
-            S[:size, :size] += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
+            own = S[:size, :size]
+            own += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
         self.end = S
 
     @cached_property
