@@ -29,10 +29,11 @@ def fewer(climb: Callable[..., Any], part: int, least: int) -> Callable[..., Any
 @contextmanager
 def brief(part: int) -> Iterator[None]:
     """Within it searches take one in `part` of their steps: at least two, or where many go together one and a batch."""
+    theory = [one for of, one in sys.modules.items() if of.startswith("fedtheory.theory.")]
     with pytest.MonkeyPatch.context() as patch:
         for name, least in (("maximise", 2), ("maximise_together", 1)):
             climb = getattr(search, name)
-            for module in [one for of, one in sys.modules.items() if of.startswith("fedtheory.theory.")]:
+            for module in theory:
                 if getattr(module, name, None) is climb:
                     patch.setattr(module, name, fewer(climb, part, least))
         yield

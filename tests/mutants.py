@@ -772,6 +772,13 @@ MUTANTS = [
         "test_theory_decomfl.py::test_moments_agree_with_the_client_on_all_directions",
     ),
     Mutant(
+        "rounds of a run whose clients differ by their offsets alone",
+        "theory/decomfl/round.py",
+        "h**2 * squares + 2 * h * a * means + a**2).sum(2)",
+        "a**2 + 0 * squares).sum(2)",
+        "test_theory_decomfl.py::test_a_run_has_the_bits_of_its_rounds",
+    ),
+    Mutant(
         "a constant of DeComFL's second theorem",
         "theory/decomfl/formulas.py",
         "+ 6*(1 - 1/K)*L**2*etat**2",

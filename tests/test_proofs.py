@@ -10,7 +10,8 @@ from fedtheory.theory import ledger
 from fedtheory.theory.claim import EVIDENCE
 from fedtheory.theory.fedsub.rates import floor, pair
 from fedtheory.theory.instances import coordinate_frames
-from fedtheory.theory.proof import PAPERS, Step, mean_of, steps
+from fedtheory.theory.proof import PAPERS, Step, _cancelled, mean_of, steps
+from fedtheory.theory.search import vanishes
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "theory"
 MARK = re.compile(r"\[(\w+\.\d+\.\d+)\](?!:)")
@@ -39,6 +40,24 @@ def test_the_mean_of_a_polynomial():
     assert mean_of(k * x**2, (x,)) == k
     with pytest.raises(ValueError, match=r"expression=.*expected no power above the fourth.*Fix: "):
         mean_of(x**6, (x,), k)
+
+
+def test_what_vanishes():
+    x, y, k = sympy.symbols("x y k", positive=True)
+    assert vanishes((x**2 - y**2) / (x - y) - x - y)
+    assert vanishes(1 / (1 + 1 / x) - x / (x + 1))
+    assert vanishes(sympy.sqrt(x) * sympy.sqrt(x * y) - x * sympy.sqrt(y))
+    assert vanishes(x ** (k + 1) - x * x**k)
+    assert vanishes(0)
+    assert not vanishes((x**2 - y**2) / (x - y) - x)
+    assert not vanishes(sympy.sqrt(x) - x)
+
+
+def test_cancelled_fractions_are_sympys():
+    x, y = sympy.symbols("x y", positive=True)
+    for one in ((x**2 - y**2) / (x - y) / 6, x / 6 - y / 4, 5 * x / 6, (x + 1) / (2 * x * y + 2 * y) - 3 / x,
+                sympy.sqrt(x) / y + 1 / x, sympy.Rational(3, 4) + 0 * x):  # fmt: skip
+        assert _cancelled(one) == sympy.fraction(sympy.cancel(one))
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -178,6 +178,16 @@ def test_moments_agree_with_the_client_on_all_directions(edge):
     assert float(q.dissimilar.max()) == pytest.approx(at.dissimilarity2, rel=1e-12)
 
 
+@pytest.mark.parametrize(("M", "d", "K"), [(1, 1, 1), (3, 2, 2), (2, 5, 1), (2, 24, 1)])
+def test_a_run_has_the_bits_of_its_rounds(M, d, K):
+    edge = Edge(M=M, m=1, d=d, K=K, P=2, rule=lambda e: 0.05 / e.d)
+    at = decomfl_round.bounded(build(torch.linspace(-1, 1.5, edge.size, dtype=torch.float64), edge))
+    run, rounds = decomfl_round.Run(at, 6), list(decomfl_round.course(at, 6))
+    assert run.gradient2 == [q.gradient2 for q in rounds]
+    assert run.gains == [q.gain for q in rounds]
+    assert torch.equal(run.dissimilar, torch.stack([q.dissimilar for q in rounds]))
+
+
 def test_whole_runs_start_from_clients_of_unequal_curvature():
     """The mean stays positive, as f needs a minimum; and where x spreads the clients' gradients part."""
     edges = [edge for edge in decomfl_round.corners() if edge.M > 1]

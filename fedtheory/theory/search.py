@@ -331,6 +331,23 @@ def number(text: str) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Whether two sympy expressions are identical."""
+    return vanishes(left - right)
+
+
+def vanishes(expression: Any) -> bool:
+    """Whether an expression of sympy is 0: a rational function by its numerator, anything else by `simplify`."""
     import sympy
 
-    return sympy.simplify(sympy.expand(left - right)) == 0
+    expression = sympy.sympify(expression)
+    if _is_rational_function(expression):
+        numerator = sympy.expand(sympy.fraction(sympy.together(expression))[0])
+        if numerator == 0 or numerator.is_polynomial():
+            return bool(numerator == 0)
+    return bool(sympy.simplify(sympy.expand(expression)) == 0)
+
+
+def _is_rational_function(one: Any) -> bool:
+    """Whether only rational numbers and symbols occur, in sums, products and whole powers."""
+    if one.is_Add or one.is_Mul:
+        return all(map(_is_rational_function, one.args))
+    return one.is_Symbol or one.is_Rational or (one.is_Pow and one.exp.is_Integer and _is_rational_function(one.base))

@@ -25,11 +25,11 @@ from fedtheory.theory.decomfl.round import (
     Enumerated,
     Instance,
     Round,
+    Run,
     Terms,
     admissible,
     averages,
     beyond,
-    course,
     decomfl,
     start_gap,
     survives,
@@ -199,10 +199,10 @@ def check_runs(name: str, scale: float = 1.0) -> Check:
 
     def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
-        played, step = list(course(at, R)), at.K * at.lr
-        once, twice = floors(at, averages([q.dissimilar.mean() for q in played]))
+        run, step = Run(at, R), at.K * at.lr
+        once, twice = floors(at, averages(run.dissimilar.mean(1)))
         rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 2 * smoothing(at)
-        return averages([q.gradient2 for q in played]), scale * (2 * start_gap(at) / (step * counts) + rest)
+        return averages(run.gradient2), scale * (2 * start_gap(at) / (step * counts) + rest)
 
     held = "exact moments of {n} whole runs, K eta theta L up to 1/8, worst at {edge}"
     return whole_runs(sides, name, EDGES[:6], held, (40, 120), {"quick": (2, 4), "full": (3, 15)})

@@ -10,7 +10,7 @@ about f alone: the step uses f_i(.; xi) at two points, and their gradients must 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -29,12 +29,12 @@ from fedtheory.theory.decomfl.round import (
     Edge,
     Instance,
     Round,
+    Run,
     Terms,
     averages,
     beyond,
     bounded,
     broken,
-    course,
     decomfl,
     kappa_of,
     mended,
@@ -171,12 +171,12 @@ def ranked(at: Instance) -> Instance:
 
 def runs(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
     """E||grad f(x_r)||^2 for r = 0..R, and E f(x_r) - f(x_0)."""
-    return values_of(list(course(at, R + 1)))
+    return values_of(Run(at, R + 1))
 
 
-def values_of(played: Sequence[Round]) -> tuple[torch.Tensor, torch.Tensor]:
+def values_of(run: Run) -> tuple[torch.Tensor, torch.Tensor]:
     """Of rounds r = 0..R: E||grad f(x_r)||^2, and E f(x_r) - f(x_0)."""
-    squares, gains = (torch.tensor(each, dtype=DOUBLE) for each in zip(*((q.gradient2, q.gain) for q in played)))
+    squares, gains = (torch.tensor(each, dtype=DOUBLE) for each in (run.gradient2, run.gains))
     return squares, gains.cumsum(0) - gains
 
 
@@ -203,9 +203,9 @@ def check_runs(which: str, name: str, scale: float = 1.0, sphere: bool = True) -
 
     def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
-        played = list(course(at, R + 1))
-        squares, values = values_of(played)
-        differ = averages([q.dissimilar.max() for q in played[:R]])
+        run = Run(at, R + 1)
+        squares, values = values_of(run)
+        differ = averages(run.dissimilar[:R].amax(1))
         late = which == "(70)"
         drop = -values[1:] if late else start_gap(at)
         right = scale * (front * drop / (counts * at.lr) + floor(at, which, differ))

@@ -6,7 +6,7 @@ local step are measured on the same minibatch xi_{i,r}^k. Neither is independent
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -124,7 +124,8 @@ def load(data: dict[str, Any]) -> Instance:
 # Step sizes
 
 
-def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> dict[str, float]:
+@cache
+def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> Mapping[str, float]:
     """c1 to c4."""
     at = {"d": d, "K": K, "P": P, "m": m, "L": L}
     return {f"c{k}": FORMULAS[f"printed_c{k}"].right(at, float) for k in range(1, 5)}
@@ -188,6 +189,7 @@ class Maps(NamedTuple):
         noise: of the minibatches, (M, M, d, d).
         curvature: what mu adds to the second moments of the estimates, (M, M, d, d).
         four, eye: E of fourth moments over those of Gaussian z, and the unit matrix of d.
+        one: the second moments of a state that is 0 but for its last entry, (2 M d + 1, 2 M d + 1).
     """
 
     gradient: torch.Tensor
@@ -196,6 +198,7 @@ class Maps(NamedTuple):
     curvature: torch.Tensor
     four: float
     eye: torch.Tensor
+    one: torch.Tensor
 
     @classmethod
     def of(cls, at: Instance) -> "Maps":
@@ -209,7 +212,9 @@ class Maps(NamedTuple):
         six = d**2 / ((d + 2) * (d + 4)) if at.sphere else 1.0
         eye, same = torch.eye(d, dtype=DOUBLE), torch.eye(M, dtype=DOUBLE)[..., None, None]
         noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
-        return cls(gradient, step, noise, at.mu**2 / (4 * at.P) * six * curvatures(at.h), four, eye)
+        one = torch.zeros_like(step)
+        one[-1, -1] = 1
+        return cls(gradient, step, noise, at.mu**2 / (4 * at.P) * six * curvatures(at.h), four, eye, one)
 
 
 class Round:
@@ -227,12 +232,11 @@ class Round:
         M, d, size = at.M, at.d, at.M * at.d
         mean = at.x if mean is None else mean
         second = torch.outer(mean, mean) if second is None else second
-        S = torch.zeros(2 * size + 1, 2 * size + 1, dtype=DOUBLE)
-        S[:size, :size] = second.repeat(M, M)
-        S[:size, -1] = S[-1, :size] = mean.repeat(M)
-        S[-1, -1] = 1
-        gradient, step, noise, curvature, four, eye = at.maps
-        self.at, self.size, self.start, self.mean = at, size, S, mean
+        gradient, step, noise, curvature, four, eye, one = at.maps
+        S = one.clone()
+        S[:size, :size] = second if M == 1 else second.repeat(M, M)
+        S[:size, -1] = S[-1, :size] = mean if M == 1 else mean.repeat(M)
+        self.at, self.size, self.start, self.mean, self.second = at, size, S, mean, second
         self.steps: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []  # state, G and grad f_i of each
         for _ in range(at.K):
             exact = (gradient @ S @ gradient.T).view(M, d, M, d).permute(0, 2, 1, 3)
@@ -240,7 +244,8 @@ class Round:
             G = (1 - 1 / at.P) * W + four / at.P * (traces(W)[..., None, None] * eye + W + W.mT) + curvature
             self.steps.append((S, G, exact))
             S = step @ S @ step.T
-            S[:size, :size] += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
+            own = S[:size, :size]
+            own += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
         self.end = S
 
     @cached_property
@@ -264,7 +269,7 @@ class Round:
     def _sampled(self, block: torch.Tensor) -> torch.Tensor:
         """E of the mean over C of the second moments of (M d)-vectors, (d, d)."""
         M, d = self.at.M, self.at.d
-        return torch.einsum("ij,iajb->ab", pairs(M, self.at.m), block.view(M, d, M, d))
+        return block if M == 1 else torch.einsum("ij,iajb->ab", pairs(M, self.at.m), block.view(M, d, M, d))
 
     @cached_property
     def next(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -366,12 +371,50 @@ def course(at: Instance, rounds: int) -> Iterator[Round]:
 
 def trajectory(at: Instance, rounds: int) -> list[float]:
     """E||grad f(x_r)||^2, r = 0, ..., rounds - 1."""
-    return [q.gradient2 for q in course(at, rounds)]
+    return Run(at, rounds).gradient2
 
 
-def averages(values: Sequence[float | torch.Tensor]) -> torch.Tensor:
+class Run:
+    """The rounds from x_0 = at.x on. Their values are computed for all at once, with the bits of each `Round`.
+
+    Attributes:
+        gradient2: E||grad f(x_r)||^2, r = 0, ..., rounds - 1.
+        dissimilar: E||grad f_i(x_r) - grad f(x_r)||^2, (rounds, M).
+        gains: E f(x_{r+1}) - E f(x_r).
+    """
+
+    def __init__(self, at: Instance, rounds: int) -> None:
+        played = list(course(at, rounds))
+        mean, second = played[-1].next
+        self.at, self.played = at, played
+        self.means = torch.stack([*(q.mean for q in played), mean])
+        self.squares = torch.stack([*(q.second for q in played), second]).diagonal(dim1=1, dim2=2)
+
+    @cached_property
+    def gradient2(self) -> list[float]:
+        h, a = self.at.h.mean(0), self.at.a.mean(0)
+        means, squares = self.means[:-1], self.squares[:-1]
+        return ((h**2 * squares).sum(1) + 2 * (h * a * means).sum(1) + a @ a).tolist()
+
+    @cached_property
+    def dissimilar(self) -> torch.Tensor:
+        h, a = self.at.h - self.at.h.mean(0), self.at.a - self.at.a.mean(0)
+        means, squares = self.means[:-1, None], self.squares[:-1, None]
+        return (h**2 * squares + 2 * h * a * means + a**2).sum(2)
+
+    @cached_property
+    def gains(self) -> list[float]:
+        h, a = self.at.h.mean(0), self.at.a.mean(0)
+        curved = (h * self.squares).sum(1) / 2
+        # products of the tensors themselves: copies of theirs have other strides and alignments, thus other bits
+        start = torch.stack([a @ q.start[: self.at.d, -1] for q in self.played])
+        end = torch.stack([a @ q.next[0] for q in self.played])
+        return [after - before for before, after in zip((curved[:-1] + start).tolist(), (curved[1:] + end).tolist())]
+
+
+def averages(values: Sequence[float] | torch.Tensor) -> torch.Tensor:
     """Of the first R of them, for every R."""
-    return torch.tensor(values, dtype=DOUBLE).cumsum(0) / torch.arange(1, len(values) + 1, dtype=DOUBLE)
+    return torch.as_tensor(values, dtype=DOUBLE).cumsum(0) / torch.arange(1, len(values) + 1, dtype=DOUBLE)
 
 
 def bounded(at: Instance) -> Instance:

@@ -18,11 +18,11 @@ from fedtheory.theory.decomfl.round import (
     SMALL_MU,
     Edge,
     Instance,
+    Run,
     admissible,
     averages,
     beyond,
     corners,
-    course,
     decomfl,
     start_gap,
     survives,
@@ -54,9 +54,9 @@ def check_rate(scale: float, name: str) -> Check:
     """
 
     def sides(at: Instance, rounds: int) -> tuple[torch.Tensor, torch.Tensor]:
-        played = list(course(at, rounds))
-        left = averages([q.gradient2 for q in played])
-        differ = averages([q.dissimilar.max() for q in played]).tolist()
+        run = Run(at, rounds)
+        left = averages(run.gradient2)
+        differ = averages(run.dissimilar.amax(1)).tolist()
         right = [bound1(at, R, False, each) for R, each in enumerate(differ, 1)]
         return left, scale * torch.tensor(right, dtype=DOUBLE)
 

@@ -23,8 +23,8 @@ from fedtheory.theory.decomfl.round import (
     DOUBLE,
     EACH,
     Instance,
+    Run,
     averages,
-    course,
     decomfl,
     rank_factor,
     survives,
@@ -56,10 +56,10 @@ def check_any_sign(name: str, scale: float = 1.0) -> Check:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
         C = rank_factor(at.d, at.P, low_rank(at))
         at = replace(at, lr=1 / (4 * at.L * C))
-        played = list(course(at, R + 1))
-        squares, values = values_of(played)
+        run = Run(at, R + 1)
+        squares, values = values_of(run)
         left = squares[:R].cumsum(0) / counts
-        differ = averages([q.dissimilar.max() for q in played[:R]])
+        differ = averages(run.dissimilar[:R].amax(1))
         noise = 2 * at.L * at.lr / at.m * C * (differ + at.sigma2)
         rest = noise + (at.mu * at.L) ** 2 / 2 * (at.d + 3) ** 3
         right = scale * (4 * -values[1:] / (counts * at.lr) + rest)

@@ -13,6 +13,7 @@ from fedtheory.theory.fedsub.steps import centred, parts
 from fedtheory.theory.formula import Formula
 from fedtheory.theory.mud.steps import SECOND_MOMENT
 from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, either, equal, every
+from fedtheory.theory.search import vanishes
 from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
 from fedtheory.theory.ssf.steps import (
     CAUCHY,
@@ -102,7 +103,7 @@ def sampled(replaced: bool) -> Callable[[], bool]:
         sets = {s: list(combinations(range(5), s)) for s in range(1, 6)}
         odds = {s: Fraction(sum({0, 1} <= set(one) for one in of), len(of)) for s, of in sets.items()}
         counts = all(odds[s] == Fraction(str(pair.subs({N: 5, S: s}))) for s in sets)
-        return counts and sympy.simplify(total / S**2 - nu * V) == 0
+        return counts and vanishes(total / S**2 - nu * V)
 
     return check
 
@@ -183,7 +184,7 @@ def quadratic(known: bool) -> Callable[[], bool]:
         of = lambda P: (w.T * P * w)[0]
         wanted = F["of_w"].right({"rho": rho, "nu": 1, "V": w.dot(w)})  # 2.1: E |w|^2 = nu V
         both = F["of_G"].right({"rho": rho, "G2": w.dot(w)}) == wanted
-        return both and sympy.simplify(t * of(first) + (1 - t) * of(other) - wanted) == 0
+        return both and vanishes(t * of(first) + (1 - t) * of(other) - wanted)
 
     return check
 

@@ -1,6 +1,6 @@
 """FLSS: one round on extreme instances with exact expectations, and how a display of App. C is attacked on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -114,7 +114,7 @@ class Round:
         y: w_{t,i}^k, i = 1, ..., tau, (N, S, tau, d), with w_{t,1}^k = w_t.
         noisy: grad F_k(w_{t,i}^k, xi_{t,i}^k), the same shape.
         g: g_t^k, (N, S, d); ghat: what the server makes of its upload.
-        w: w_{t+1}, (B, C, d); v: v_{t+1}, (C, d).
+        served: what the server makes of the uploads of these clients, (C, d).
     """
 
     at: Instance
@@ -124,8 +124,17 @@ class Round:
     noisy: torch.Tensor
     g: torch.Tensor
     ghat: torch.Tensor
-    w: torch.Tensor
-    v: torch.Tensor
+    served: Callable[[torch.Tensor], torch.Tensor]
+
+    @cached_property
+    def w(self) -> torch.Tensor:
+        """w_{t+1}, (B, C, d)."""
+        return torch.stack([self.served(chosen) for chosen in subsets(self.at.N, self.at.M)])
+
+    @cached_property
+    def v(self) -> torch.Tensor:
+        """v_{t+1}, (C, d)."""
+        return self.served(self.at.problem.clients)
 
     def E(self, values: torch.Tensor) -> torch.Tensor:
         """Over a client's scenarios: (N, S, ...) -> (N, ...)."""
@@ -277,9 +286,7 @@ def play(at: Instance) -> Round:
         server = Server(at.x, empty, algorithm.warm_up, True, at.N, Known(problem.layout))
         return algorithm.server(server, down, Up(sent[chosen]), chosen, ROOT)[0].x
 
-    w = torch.stack([served(chosen) for chosen in subsets(at.N, at.M)])
-    v = served(problem.clients)
-    return Round(at, odds, together.probability, y[:, :, :-1], noisy, y[:, :, -1] - at.x, P.lift(b), w, v)
+    return Round(at, odds, together.probability, y[:, :, :-1], noisy, y[:, :, -1] - at.x, P.lift(b), served)
 
 
 def outside(q: Round) -> torch.Tensor:

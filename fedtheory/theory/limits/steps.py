@@ -26,7 +26,7 @@ from fedtheory.theory.proof import (
     follows,
     mean_of,
 )
-from fedtheory.theory.search import reals
+from fedtheory.theory.search import reals, vanishes
 from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
 from fedtheory.theory.ssf.steps import INDUCTION, TWO, counted, exponential
 
@@ -166,7 +166,7 @@ def gaussian(kurtosis: int) -> Callable[[], bool]:
         product = g * g.T * H * g * g.T
         mean = product.applyfunc(lambda entry: mean_of(entry, tuple(g), kurtosis))
         shown = F["gauss"].right({"r": r, "H": H, "tr": H.trace(), "I": one}, sympy.Rational)
-        return sympy.simplify((r * mean + r * (r - 1) * H) / r**2 - shown) == sympy.zeros(3, 3)
+        return all(map(vanishes, (r * mean + r * (r - 1) * H) / r**2 - shown))
 
     return check
 
@@ -228,7 +228,7 @@ def turned(both: bool) -> Callable[[], bool]:
         u, v, x, y = sympy.symbols("u v x y")
         leaves = lambda u, v: x**2 + y**2 - (u * x + v * y) ** 2 / (u**2 + v**2)
         mean = (leaves(u, v) + leaves(-v, u)) / 2 if both else leaves(u, v)
-        return sympy.simplify(mean - (x**2 + y**2) / 2) == 0
+        return vanishes(mean - (x**2 + y**2) / 2)
 
     return check
 

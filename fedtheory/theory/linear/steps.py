@@ -11,6 +11,7 @@ from fedtheory.theory.family.steps import HALVED, NUMBERS, memory, parts_of
 from fedtheory.theory.formula import Formula
 from fedtheory.theory.linear.formulas import FORMULAS as F
 from fedtheory.theory.proof import Equal, Every, Fails, Implies, Put, Said, Step, every
+from fedtheory.theory.search import vanishes
 from fedtheory.theory.ssf.steps import TWO
 
 FIRST, SECOND = ("min", lambda a, b: a), ("min", lambda a, b: b)
@@ -250,7 +251,7 @@ def local_paths(share: Formula) -> Callable[[], bool]:
                 F["next_w"].right(names, sympy.Rational) - v - dual / rho,
             ]
             said += [F["drifts"].right(names, sympy.Rational) - x - jump.subs(w, v)]
-            if any(sympy.simplify(one) != 0 for one in said):
+            if not all(map(vanishes, said)):
                 return False
         return True
 
@@ -295,7 +296,7 @@ def stationary(turned: str) -> Callable[[], bool]:
         gaps = [rho * mean(after**2) + (1 - rho) * x2 - x2, rho * mean(after * later) + (1 - rho) * mean(x * v) - xw,
                 rho * mean(later**2) + (1 - rho) * v**2 - w2, rho * mean(later) + (1 - rho) * v,
                 L / 4 * x2 - F["forget_end"].right(names, sympy.Rational)]  # fmt: skip
-        return all(sympy.simplify(one) == 0 for one in gaps)
+        return all(map(vanishes, gaps))
 
     return check
 

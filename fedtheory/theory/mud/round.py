@@ -156,16 +156,38 @@ class Window:
             path += [*steps[:-1], u]
         self.u = torch.stack([at.start.expand(N * C, -1), *path]).view(at.S + 1, N, C, -1)
         self.w = at.base + self.D.update(self.u)
-        self.ubar = self.u.mean(1)
-        self.wbar = at.base + self.D.update(self.ubar)
-        flat = [w.flatten(0, 1) for w in self.w[:-1]]
-        self.samples = [Sample(rows, factor) for factor in factors]
-        self.g = torch.stack([p.grads(w, xi) for w, xi in zip(flat, self.samples)]).view(self.w[:-1].shape)
-        self.d = torch.stack([p.grads(w, Sample(rows, None)) for w in flat]).view(self.w[:-1].shape)
-        self.h = self.D.pullback(self.u[:-1], self.g)
-        noise = [p.at(w, Sample(rows, torch.ones(N * C, 1, dtype=DOUBLE))) for w in flat]
-        self.noise = torch.stack(noise).view(self.w[:-1].shape)
+        self.rows, self.samples = rows, [Sample(rows, factor) for factor in factors]
         self.atoms = [(v, q) for v, q in atoms]
+
+    def _of_samples(self, of: Callable[[torch.Tensor, Sample], torch.Tensor], samples: list[Sample]) -> torch.Tensor:
+        """What a function of the problem has at every w_i^t but the last, t = 0..S-1."""
+        w = self.w[:-1]
+        return torch.stack([of(one.flatten(0, 1), xi) for one, xi in zip(w, samples)]).view(w.shape)
+
+    @cached_property
+    def ubar(self) -> torch.Tensor:
+        return self.u.mean(1)
+
+    @cached_property
+    def wbar(self) -> torch.Tensor:
+        return self.at.base + self.D.update(self.ubar)
+
+    @cached_property
+    def g(self) -> torch.Tensor:
+        return self._of_samples(self.at.problem.grads, self.samples)
+
+    @cached_property
+    def d(self) -> torch.Tensor:
+        return self._of_samples(self.at.problem.grads, [Sample(self.rows, None)] * self.at.S)
+
+    @cached_property
+    def h(self) -> torch.Tensor:
+        return self.D.pullback(self.u[:-1], self.g)
+
+    @cached_property
+    def noise(self) -> torch.Tensor:
+        ones = torch.ones(len(self.rows), 1, dtype=DOUBLE)
+        return self._of_samples(self.at.problem.at, [Sample(self.rows, ones)] * self.at.S)
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
         """Expectation over the scenarios, which come last."""

@@ -1,7 +1,7 @@
 """An instance of SSF, one round on it through the algorithm's own lines, and the small instances that break claims."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,7 +82,8 @@ class Round:
         odds: probability of a client's scenarios, (R,); joint: of all clients' together.
         delta: y_proj^{t,k} - x_proj^t, (M, N, R, K + 1, r).
         grad: grad F_i(y_i^{t,k}), (M, N, R, K, d); xi: the noises, the same shape.
-        x, c: x^{t+1}, c^{t+1}, (M, C, d); ci: c_i^{t+1}, (M, N, R, d).
+        served: the server's next states, one per projector.
+        ci: c_i^{t+1}, (M, N, R, d).
         start: grad F_i(x^t), (N, d).
     """
 
@@ -93,10 +94,23 @@ class Round:
     delta: torch.Tensor
     grad: torch.Tensor
     xi: torch.Tensor
-    x: torch.Tensor
-    c: torch.Tensor
+    served: Callable[[], list[Server]]
     ci: torch.Tensor
     start: torch.Tensor
+
+    @functools.cached_property
+    def servers(self) -> list[Server]:
+        return self.served()
+
+    @functools.cached_property
+    def x(self) -> torch.Tensor:
+        """x^{t+1}, (M, C, d)."""
+        return torch.stack([server.x for server in self.servers])
+
+    @functools.cached_property
+    def c(self) -> torch.Tensor:
+        """c^{t+1}, (M, C, d)."""
+        return torch.stack([server.c for server in self.servers])
 
     def each(self, values: torch.Tensor) -> torch.Tensor:
         """Expectation of a client's quantity: (M, N, R, ...) -> (N, ...)."""
@@ -197,7 +211,7 @@ def play(at: Instance) -> Round:
     problem = at.problem
     if problem.noise is not None and problem.scenarios is None:
         problem = problem.enumerated(at.K, reuse=at.reuse)
-    deltas, grads, noises, xs, cs, cis, projectors = [], [], [], [], [], [], []
+    deltas, grads, noises, cis, projectors, turns = [], [], [], [], [], []
     both, odds = None, torch.ones(1, dtype=torch.float64)
     for frame in at.frames:
         algorithm = at.algorithm(frame)
@@ -214,16 +228,22 @@ def play(at: Instance) -> Round:
         samples = problem.draw(problem.clients, at.K, ROOT)
         grads.append(problem.grads(y.flatten(1, 2), problem.full(problem.clients)).view_as(y))
         noises.append(torch.stack([problem.at(y[:, :, k], samples[k]) for k in range(at.K)], dim=-2))
-        new, _ = algorithm.server(server, down, pick_leaves(local.up, both.pick), problem.clients, ROOT)
+        turns.append((algorithm, server, down, local.up))
         deltas.append(path - start)
-        xs.append(new.x)
-        cs.append(new.c)
         cis.append(local.own.c)
         projectors.append(frame @ frame.T)
     assert both is not None
+    pick = both.pick
+
+    def served() -> list[Server]:
+        return [
+            algorithm.server(server, down, pick_leaves(up, pick), problem.clients, ROOT)[0]
+            for algorithm, server, down, up in turns
+        ]
+
     return Round(
         at, torch.stack(projectors), odds, both, torch.stack(deltas), torch.stack(grads), torch.stack(noises),
-        torch.stack(xs), torch.stack(cs), torch.stack(cis), problem.gradients(at.x),
+        served, torch.stack(cis), problem.gradients(at.x),
     )  # fmt: skip
 
 
