@@ -114,7 +114,8 @@ def error_texts(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in (ROOT / "fedtheory").glob("[a-z]*") if path.is_dir()))
 def test_error_lines_are_read_once(folder):
-    trees = [ast.parse(path.read_text()) for path in sorted((ROOT / "fedtheory" / folder).rglob("*.py"))]
+    sources = [path.read_text() for path in sorted((ROOT / "fedtheory" / folder).rglob("*.py"))]
+    trees = [ast.parse(source) for source in sources if any(word in source for word in ("raise", ".reject", "fix"))]
     said = [text for tree in trees for text in error_texts(tree)]
     assert [fault for text in said for fault in prose.faults(text)] == []
 

@@ -4,6 +4,7 @@ import importlib
 import itertools
 import math
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,19 @@ ITEMS = [name for name in EXTRAS if name.startswith("use/")]
 NAMED = re.compile(r"<!-- (use/\w+): (.+?) -->")
 
 
+@cache
+def committed(item):
+    return records.load(ROOT / "figures", item)["table"]
+
+
+@cache
 def said(item):
     module = importlib.import_module(registry.items()[item].module)
-    return module.says(records.load(ROOT / "figures", item)["table"])
+    return module.says(committed(item))
 
 
 def rows(item, **wanted):
-    table = records.load(ROOT / "figures", item)["table"]
-    return [row for row in table if all(row[name] == value for name, value in wanted.items())]
+    return [row for row in committed(item) if all(row[name] == value for name, value in wanted.items())]
 
 
 # The rules

@@ -7,6 +7,7 @@ one of the same name, so a run that was made again counts until it is packed. Th
 """
 
 import argparse
+import os
 import re
 import sys
 import zipfile
@@ -49,7 +50,15 @@ def packed(out: Path) -> tuple[dict[str, Path], dict[Path, str]]:
 
 
 def _archives(out: Path) -> list[Path]:
-    return sorted(out.glob("runs/*.zip"))
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(out / "runs") as entries:
+        return _paths(out / "runs", tuple(sorted(entry.name for entry in entries if entry.name.endswith(".zip"))))
+    return []
+
+
+@lru_cache(maxsize=64)
+def _paths(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    """Of the same names the same paths: a table reads thousands of runs, and looks for the archives at each."""
+    return [folder / name for name in names]
 
 
 def _member(path: Path, name: str) -> bytes:
@@ -66,8 +75,9 @@ def read(out: Path, name: str) -> bytes:
     with suppress(FileNotFoundError):
         return (out / ".runs" / name).read_bytes()
     for path in _archives(out):
-        with suppress(OSError, zipfile.BadZipFile, KeyError):
-            return _member(path, name)
+        with suppress(OSError, zipfile.BadZipFile):
+            if name in _open(path).NameToInfo:
+                return _member(path, name)
     raise FileNotFoundError(name)
 
 

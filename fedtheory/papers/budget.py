@@ -12,7 +12,7 @@ from fedtheory.core import checks
 from fedtheory.core.checks import free_bytes
 from fedtheory.problems.data import SETS
 from fedtheory.problems.models.networks import Network, network
-from fedtheory.running.meter import PeakMemory, multiplications
+from fedtheory.running.meter import PeakMemory, multiplications, uncompiled
 
 SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
 
@@ -44,6 +44,9 @@ class _Counted(PeakMemory):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.operations += 1
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+uncompiled(_Counted)
 
 
 def gradient(built: Network, batch: int, device: str = "meta", clients: int = 1) -> Callable[[], torch.Tensor]:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from multiprocessing import current_process, get_context
 from pathlib import Path
@@ -217,10 +217,15 @@ def _images_read(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _images_said(options: dict[str, Any]) -> dict[str, Any]:
     """What decides a run: what is read, not where; moments where there are any; the precision by its first name."""
-    network = networks.NETWORKS[options["network"]]((3, 32, 32), 10)
-    apart = ("folder", "precision", *["moments"] * (not network.normalised))
+    normalised = _normalised(networks.NETWORKS[options["network"]])
+    apart = ("folder", "precision", *["moments"] * (not normalised))
     said = {name: value for name, value in options.items() if name not in apart}
     return said | {"mixed": options["precision"] == "bf16"}
+
+
+@cache
+def _normalised(make: Callable[..., networks.Network]) -> bool:
+    return make((3, 32, 32), 10).normalised
 
 
 @dataclass(frozen=True)
@@ -539,16 +544,16 @@ class Runner:
         """Whether this process writes and prints: of those that share the runs, the first."""
         return self.spread is None or self.spread.rank == 0
 
-    def _head(self, spec: Spec) -> dict[str, Any]:
-        """What a run is, without its result."""
+    def _head(self, spec: Spec, words: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What a run is, without its result; `words`: its words, where they are known."""
         reads = BUILDERS[spec.problem].reads(dict(spec.options))
-        return {"words": spec.words(), "data": reads, "revisions": spec.revisions()}
+        return {"words": words or spec.words(), "data": reads, "revisions": spec.revisions()}
 
-    def _named(self, head: dict[str, Any]) -> Path:
+    def _named(self, head: dict[str, Any], first: str = "") -> Path:
         content = {"data": _digests(head["data"]), "revisions": head["revisions"]}
         if head["words"]["metered"]:
             content["device"] = self.device
-        return self.cache / f"{_first(head['words'])}-{configuration.digest(content)[:12]}.json"
+        return self.cache / f"{first or _first(head['words'])}-{configuration.digest(content)[:12]}.json"
 
     def path(self, spec: Spec) -> Path:
         """Where the result of a spec is kept until it is packed: named by its words, the data it reads, the revisions.
@@ -557,12 +562,9 @@ class Runner:
         """
         return self._named(self._head(spec))
 
-    def _stored(self) -> dict[str, list[str]]:
+    def _stored(self) -> Mapping[str, list[str]]:
         """Names of stored runs by their first part: those of the same words, whatever they read."""
-        stored: dict[str, list[str]] = {}
-        for name in archive.names(self.cache.parent):
-            stored.setdefault(name.split("-")[0], []).append(name)
-        return stored
+        return _by_first(tuple(archive.names(self.cache.parent)))
 
     def begin(self, specs: Iterable[Spec]) -> tuple[dict[Spec, dict[str, Any]], dict[Spec, dict[str, Any]]]:
         """Results that are on disk; what else is to be run, the longest first, with its head.
@@ -575,8 +577,9 @@ class Runner:
         stored = self._stored()
         for path, why in archive.packed(self.cache.parent)[1].items():
             warnings.warn(f"{path} is damaged ({why}): the runs in it are not used", stacklevel=3)
-        self._require_room(spec for spec in wanted if _first(spec.words()) not in stored)
-        heads = {spec: self._head(spec) for spec in wanted}
+        words = {spec: spec.words() for spec in wanted}
+        self._require_room(spec for spec, said in words.items() if _first(said) not in stored)
+        heads = {spec: self._head(spec, said) for spec, said in words.items()}
         results = {spec: found for spec in wanted if (found := self._read(heads[spec])) is not None}
         missing = sorted((s for s in wanted if s not in results), key=lambda s: -s.rounds)
         if missing:
@@ -737,7 +740,7 @@ class Runner:
         record = {"format": "fedtheory run 1", **head, "versions": own, "device": self.device, "result": result}
         path = self._named(head)
         write_atomic(path, seal(plain(record), None))
-        self._remember(record)
+        self._remember(record, path)
         if checkpoints is not None:
             shutil.rmtree(checkpoints, ignore_errors=True)
         return result
@@ -760,12 +763,13 @@ class Runner:
                 return None
             warnings.warn(f"the stored run {path} is damaged ({error}): kept as {set_aside(path).name}", stacklevel=3)
             return self._read(head)  # it may be packed, too
-        self._remember(record)
+        self._remember(record, path)
         return result
 
-    def _remember(self, record: Mapping[str, Any]) -> None:
+    def _remember(self, record: Mapping[str, Any], path: Path) -> None:
         own = {name: record[name] for name in ("versions", "device", "data")}
-        self._origins[_first(record["words"])] = own | {"name": self._named(dict(record)).stem}
+        first = path.name.split("-")[0]  # of the same words
+        self._origins[first] = own | {"name": self._named(dict(record), first).stem}
 
     def provenance(self, specs: Iterable[Spec]) -> dict[str, Any]:
         """Of runs whose results were given: how many, what made them, the data that they read, and their names.
@@ -794,6 +798,14 @@ def split(wanted: Iterable[Spec | Work]) -> tuple[list[Spec], list[Work]]:
     """What a generator of `Wants` asks for: runs, and other computations."""
     every = list(dict.fromkeys(wanted))
     return [one for one in every if isinstance(one, Spec)], [one for one in every if isinstance(one, Work)]
+
+
+@lru_cache(maxsize=4)
+def _by_first(names: tuple[str, ...]) -> dict[str, list[str]]:
+    stored: dict[str, list[str]] = {}
+    for name in names:
+        stored.setdefault(name.split("-")[0], []).append(name)
+    return stored
 
 
 def _first(said: dict[str, Any]) -> str:

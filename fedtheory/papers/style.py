@@ -4,13 +4,15 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -280,10 +282,22 @@ NAMES = {  # what only a paper's reader knows, and its words
 
 def explained(figure: Figure) -> list[str]:
     """The words of the names in a figure's titles, labels and ticks that only a paper's reader knows."""
-    said = [text.get_text() for text in figure.findobj(Text)]
+    said = [text.get_text() for text in _texts(figure)]
     said += [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
     found = [words for name, words in NAMES.items() if any(re.search(name, one) for one in said)]
     return ["; ".join(found)] if found else []
+
+
+def _texts(artist: Artist) -> Iterator[Text]:
+    """Every text of an artist, as `findobj` lists them, without making the ticks that have none yet."""
+    if isinstance(artist, Text):
+        yield artist
+    if isinstance(artist, Axis):
+        parts = [artist.label, artist.offsetText, *artist.majorTicks, *artist.minorTicks]
+    else:
+        parts = artist.get_children()
+    for part in parts:
+        yield from _texts(part)
 
 
 def spread_words(table: Sequence[dict[str, Any]]) -> list[str]:
@@ -355,6 +369,13 @@ def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
     return stream.getvalue()
 
 
+def lay_out(figure: Figure) -> None:
+    """Settle where the panels stand and where their points lie, as drawing would."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
 def name_points(axes: Axes, points: Sequence[tuple[str, float, float]], looks: Mapping[str, Look]) -> None:
     """Names near points where there is room, and a thin line from each that had to go further.
 
@@ -385,9 +406,9 @@ def name_points(axes: Axes, points: Sequence[tuple[str, float, float]], looks: M
     def beside(at: int, other: int, chosen: int) -> tuple[np.ndarray, ...]:
         """What each place of a name costs beside another name: by their overlap, and by the lines to both."""
         place, wide = places[other][chosen], sizes[other]
-        gap = np.abs(places[at] - place) - (sizes[at] + wide) / 2
+        gap = np.abs(places[at] - place) - (sizes[at] + wide) / 2 < scale
         inside = _inside(places[at], sizes[at], np.linspace(there[other], place, 20))
-        return 400 * (gap < scale).all(axis=1), 20 * inside, 20 * _crossed(there[at], places[at], place, wide)
+        return 400 * (gap[:, 0] & gap[:, 1]), 20 * inside, 20 * _crossed(there[at], places[at], place, wide)
 
     for _ in range(4):
         before = list(chosen)
@@ -445,10 +466,12 @@ def _price(
 
 def _inside(places: np.ndarray, size: np.ndarray, dots: np.ndarray) -> np.ndarray:
     """How many dots lie under a name of this size at each place."""
-    return (np.abs(places[:, None] - dots) < size / 2).all(axis=2).sum(axis=1)
+    beside, above = (np.abs(places[:, at, None] - dots[:, at]) < size[at] / 2 for at in (0, 1))
+    return np.count_nonzero(beside & above, axis=1)
 
 
 def _crossed(spot: np.ndarray, places: np.ndarray, centre: np.ndarray, size: np.ndarray) -> np.ndarray:
     """How much of the line from a point to each place lies under another name."""
     lines = spot + np.linspace(0, 1, 20)[:, None, None] * (places - spot)
-    return (np.abs(lines - centre) < size / 2).all(axis=2).sum(axis=0)
+    under = np.abs(lines - centre) < size / 2
+    return np.count_nonzero(under[..., 0] & under[..., 1], axis=0)

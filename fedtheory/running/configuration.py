@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -56,8 +57,13 @@ def revisions(value: Any) -> dict[str, int]:
 
 def defaults(functions: tuple[Callable[..., Any], ...]) -> dict[str, Any]:
     """The options that these functions take where none is passed."""
-    parameters = [p for function in functions for p in signature(function).parameters.values()]
-    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
+    return {name: default for function in functions for name, default in _defaults(function)}
+
+
+@cache  # every run of a table asks the same few functions
+def _defaults(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    parameters = signature(function).parameters.values()
+    return [(p.name, p.default) for p in parameters if p.default is not Parameter.empty]
 
 
 def digest(words: Any) -> str:

@@ -240,13 +240,18 @@ def to_csv(table: Table) -> str:
 def read_csv(text: str) -> Table:
     """Rows of a CSV written by `to_csv`; what reads as a number is one."""
 
+    words: set[str] = set()  # that are no numbers: most stand in many rows
+
     def parse(value: str) -> Any:
+        if value in words:
+            return value
         try:
             return int(value)
         except ValueError:
             try:
                 return float(value)
             except ValueError:
+                words.add(value)
                 return value
 
     return [{key: parse(value) for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]

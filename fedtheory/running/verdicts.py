@@ -220,13 +220,13 @@ def needed(region: Region, found: _Interval, seeds: int) -> str:
 
     Of as many new ones the mean moves: half of such intervals, or some more, fit.
     """
-    from scipy import stats
+    from scipy.special import stdtrit
 
     mean, low, high = found
     room = min(abs(mean - edge) for edge in (region.low, region.high) if math.isfinite(edge))
-    spread = (high - low) / 2 * math.sqrt(seeds) / stats.t.ppf(0.975, seeds - 1)
+    spread = (high - low) / 2 * math.sqrt(seeds) / stdtrit(seeds - 1, 0.975)
     for n in range(seeds + 1, MOST + 1):
-        if stats.t.ppf(0.975, n - 1) * spread / math.sqrt(n) < room:
+        if stdtrit(n - 1, 0.975) * spread / math.sqrt(n) < room:
             return f"about {n} seeds"
     return f"more than {MOST:,} seeds"
 

@@ -65,19 +65,13 @@ def _claims() -> dict[str, tuple[str, int]]:
 
     from fedtheory.core import registry
 
-    found = {}
+    found, names = {}, set(registry.claim_names())
     for paper in registry.PAPERS:
         folder = ROOT / "fedtheory" / "theory" / paper
         for path in sorted(folder.rglob("*.py")):
-            text = path.read_text()
-            for id in registry.claim_names():
-                short = id.removeprefix(f"{paper}.")
-                if not id.startswith(f"{paper}.") or id in found:
-                    continue
-                called = re.search(
-                    rf'(\b(?:claim|{paper}|waits|Claim)\(\s*|^    )"(?:{paper}\.)?{re.escape(short)}"', text, re.M
-                )
-                if called:
-                    file = path.relative_to(ROOT).as_posix()
-                    found[id] = (file, text.count("\n", 0, called.start()) + 1)
+            text, file = path.read_text(), path.relative_to(ROOT).as_posix()
+            for called in re.finditer(rf'(?:\b(?:claim|{paper}|waits|Claim)\(\s*|^    )"([^"]+)"', text, re.M):
+                id = f"{paper}.{called[1].removeprefix(f'{paper}.')}"
+                if id in names:
+                    found.setdefault(id, (file, text.count("\n", 0, called.start()) + 1))
     return found

@@ -173,6 +173,7 @@ RELATIONS = ("=", "<=", ">=", "<", ">", "!=", "->", "~", "+", "/")
 EDGES = (*RELATIONS, "⊗", "-", "...", "min", "max", "sum", "|", "*")
 
 
+@cache
 def latex(text: str) -> str:
     """One run as LaTeX."""
     tokens = TOKEN.findall(text)
@@ -283,6 +284,7 @@ def prose(text: str) -> str:
 COMMAND = re.compile(r"(python -m fedtheory[^;:,)`]*[^;:,)` .])")
 
 
+@cache
 def _set(text: str) -> str:
     lead = " " if text[:1].isspace() else ""
     shown = []

@@ -101,9 +101,14 @@ def _lines(source: str) -> int:
 
 def pace(path: Path) -> Pace:
     """Of a built notebook; a section whose heading ends with a star is core, with all that stands below it."""
+    return _pace(path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _pace(path: Path, text: str) -> Pace:
     from fedtheory.course.exercises import exercises
 
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.reads(text, as_version=4)
     whole, core, star = Count(), Count(), 0  # star: level of the core heading that we are below
     sections: dict[str, Count] = {}
     inside = ""  # the number of the section

@@ -139,7 +139,7 @@ def draw_bytes(table: Table) -> Figure:
     axes.set(xscale="log", xlim=(5e-5, 9), ylim=(0, 102), xlabel="bytes / FedAvg's bytes", ylabel="accuracy in %")
     axes.set_xticks((1e-4, 1e-3, 1e-2, 0.1, 1), ("1/10000", "1/1000", "1/100", "1/10", "1"))
     axes.minorticks_off()
-    figure.draw_without_rendering()  # settles where the points lie
+    style.lay_out(figure)
     style.name_points(axes, [(row["method"], row["cost"], row["quality"]) for row in front], looks)
     return figure
 
