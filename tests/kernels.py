@@ -3,6 +3,7 @@
 A kernel starts with these modules imported and nothing else done: each notebook still has a process of its own.
 """
 
+import gc
 import json
 import os
 import signal
@@ -68,9 +69,11 @@ def serve(listener: socket.socket) -> None:
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     signal.signal(signal.SIGCHLD, reap)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000, 20, 10)  # as in the tests' own process
     while listener in select([sys.stdin, listener], [], [])[0]:
         for name in WARM:  # at the first call
             import_module(name)
+        gc.freeze()
         with listener.accept()[0] as caller:
             asked = json.loads(caller.makefile().readline())
             if os.fork() == 0:
