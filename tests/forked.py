@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
@@ -96,4 +97,8 @@ def _work(work: Callable[..., int], said: Path, given: tuple[object, ...]) -> No
     for stream, file in ((1, f"{said}.out"), (2, said)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
-    sys.exit(work(*given))
+    try:
+        status = work(*given)
+    finally:
+        threading._shutdown()  # its threads end first, as where a process is not multiprocessing's: they share pipes
+    sys.exit(status)
