@@ -1,8 +1,5 @@
 """Small problems and one instance of every algorithm, shared by the tests."""
 
-from copy import copy
-from functools import lru_cache, wraps
-
 import torch
 
 from fedtheory import (
@@ -71,27 +68,16 @@ ONE_MATRIX = Layout.single(6, 2)
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
 
 
-def once(make):
-    """Make each problem once. A caller gets a copy with attributes of its own and the same tensors."""
-    kept = lru_cache(32)(lambda default, given, options: make(*given, **dict(options)))
-    return wraps(make)(
-        lambda *given, **options: copy(kept(torch.get_default_dtype(), given, tuple(sorted(options.items()))))
-    )
-
-
-@once
 def quadratic(n: int = 5, *, layout: Layout = ONE_MATRIX, sigma: float = 0.0, seed: int = 1, **options) -> Quadratic:
     """Heterogeneous quadratics on one matrix (default) or several layers."""
     return Quadratic.random(n, layout.size, Key(seed), layout=layout, sigma=sigma, **options)
 
 
-@once
 def regression(n: int = 5, *, batch: int | None = 4, seed: int = 2, **options) -> MatrixRegression:
     """SSF's matrix regression, small: six features, two outputs, eight rows per client, minibatches of four."""
     return MatrixRegression.ssf(0.5, Key(seed), n=n, rows=8, d=6, m=2, batch=batch, **options)
 
 
-@once
 def logistic(n: int = 5, *, lam: float = 0.1, seed: int = 3, **options) -> LogisticRegression:
     """FedSub's logistic regression, small: six features, forty samples per client."""
     return LogisticRegression.fedsub(Key(seed), n=n, samples=40 * n, m=6, lam=lam, **options)
