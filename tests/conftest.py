@@ -22,7 +22,7 @@ from hypothesis import settings
 torch.set_num_threads(1)
 settings.register_profile("laws", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("laws")
-gc.set_threshold(100_000, 20, 10)  # a tenth of the time went there: sympy and the tests hold millions of objects
+gc.set_threshold(100_000, 20, 10)  # sympy and the tests hold many objects, and a collection looks at each
 
 LONG = (  # the first take most
     "test_quiz.py", "test_theory_fedsub.py", "test_theory_ssf.py", "test_shards.py", "test_cli.py",

@@ -10,52 +10,62 @@ import traceback
 import warnings
 from collections.abc import Callable
 from importlib import reload
-from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from subprocess import CompletedProcess
+from unittest.mock import patch
 
-import pytest
+
+def fork(work: Callable[[], int | None], out: Path, err: Path) -> int:
+    """The exit status of `work()` in a fork of this process, whose output goes to two files."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            _say_in(out, err)
+            sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
+            status = work() or 0
+        except SystemExit as stopped:
+            status = int(stopped.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def command(*words: str, path: str = "") -> CompletedProcess:
     """`python -m fedtheory WORDS`, with a folder at the front of the path. The package is imported anew."""
+
+    def work() -> int:
+        reload(warnings)  # pytest records them
+        warnings.resetwarnings()
+        sys.path[:0] = [path] if path else []
+        for name in [name for name in sys.modules if name.split(".")[0] == "fedtheory"]:
+            del sys.modules[name]
+        return main(list(words))
+
     with tempfile.TemporaryDirectory() as folder:
         out, err = (Path(folder) / name for name in ("out", "err"))
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                for stream, file in ((1, out), (2, err)):
-                    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
-                sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
-                reload(warnings)  # pytest records them
-                warnings.resetwarnings()
-                sys.path[:0] = [path] if path else []
-                for name in [name for name in sys.modules if name.split(".")[0] == "fedtheory"]:
-                    del sys.modules[name]
-                from fedtheory.cli import main
-
-                status = main(words)
-            except SystemExit as stopped:
-                status = int(stopped.code or 0)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(status)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        return CompletedProcess(words, code, out.read_text(), err.read_text())
+        return CompletedProcess(words, fork(work, out, err), out.read_text(), err.read_text())
 
 
 def forks() -> BaseContext:
-    """The context of a process that has imported the package and the tests' cases; all its children are forks of it."""
+    """The context of a process that has imported the package and the tests' cases; all its children are forks of it.
+
+    Elsewhere than on Linux, where libraries do not bear forks, each child starts anew.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver  # Windows has none
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fedtheory.papers.store", "shards_worker"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(path)):
         forkserver.ensure_running()
     return context
 
@@ -94,11 +104,15 @@ def torchrun(processes: int, path: str, *program: str) -> int:
 
 
 def _work(work: Callable[..., int], said: Path, given: tuple[object, ...]) -> None:
-    for stream, file in ((1, f"{said}.out"), (2, said)):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
+    _say_in(Path(f"{said}.out"), said)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
     try:
         status = work(*given)
     finally:
         threading._shutdown()  # its threads end first, as where a process is not multiprocessing's: they share pipes
     sys.exit(status)
+
+
+def _say_in(out: Path, err: Path) -> None:
+    for stream, file in ((1, out), (2, err)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)

@@ -1,6 +1,7 @@
 """Kernels for nbval that are forks of one process, so that PyTorch is imported once and not for each notebook.
 
-A kernel starts with these modules imported and nothing else done: each notebook still has a process of its own.
+A kernel starts with these modules imported and nothing else done: each notebook still has a process of its own. Unlike
+those of `forked`, it is no child of multiprocessing, which would change how it starts workers.
 """
 
 import gc

@@ -425,7 +425,8 @@ def test_a_scheduler_that_ends_a_command_interrupts_it(tmp_path):
         time.sleep(0.3)  # a round takes a millisecond
         os.kill(running.pid, signal.SIGTERM)
     finally:
-        assert ended(running, 60) == 130
+        status = ended(running, 60)
+    assert status == 130
     assert list(tmp_path.glob("kept/*/*.ckpt"))
 
 

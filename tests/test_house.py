@@ -173,29 +173,28 @@ print(*{"torch._dynamo", "sympy", "sklearn", "pandas", "scipy", "PIL"} & set(sys
 
 
 SHOWING = """
-import json, os, sys
-for number, words in enumerate(json.loads(sys.argv[1])):
-    if os.fork() == 0:
-        for stream, end in ((1, "out"), (2, "err")):
-            os.dup2(os.open(f"{sys.argv[2]}/{number}.{end}", os.O_WRONLY | os.O_CREAT), stream)
-        from fedtheory.cli import main
-        status = 0
-        try:
-            status = main(words.split())
-        except SystemExit as stopped:
-            status = stopped.code
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from forked import fork, main
+
+def show(words):
+    try:
+        return main(words.split())
+    finally:
         heavy = {"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}
         print(*heavy & set(sys.modules), file=sys.stderr)
-        sys.stdout.flush()
-        os._exit(status or 0)
-    assert os.wait()[1] == 0, words
+
+for number, words in enumerate(json.loads(sys.argv[1])):
+    files = (Path(sys.argv[2], f"{number}.{end}") for end in ("out", "err"))
+    assert fork(lambda: show(words), *files) == 0, words
 """
 
 
 def test_what_only_shows_names_or_numbers_starts_at_once(tmp_path):
     """The command line has its choices from the sources, and the report is made of records."""
     shown = ["--help", "list", "run --help", "report", "claims --list"]
-    call = [sys.executable, "-c", SHOWING, json.dumps(shown), str(tmp_path)]
+    call = [sys.executable, "-c", SHOWING, json.dumps(shown), str(tmp_path), str(Path(__file__).parent)]
     subprocess.run(call, check=True, cwd=ROOT.parent)
     for number, words in enumerate(shown):
         assert (tmp_path / f"{number}.err").read_text().split() == [], words

@@ -68,28 +68,21 @@ def test_it_holds_the_package_and_nothing_else(wheel):
 
 
 STARTS = """
-import json, os, pathlib, sys, traceback
+import json, os, sys
+from pathlib import Path
 import torch
-sys.path[:] = [part for part in sys.path if not part or not (pathlib.Path(part) / "fedtheory/__init__.py").exists()]
+sys.path.insert(0, sys.argv[3])
+from forked import fork
+sys.path[:] = [part for part in sys.path[1:] if not part or not Path(part, "fedtheory/__init__.py").exists()]
 sys.meta_path[:] = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
-for number, (folder, code, words) in enumerate(json.loads(sys.argv[1])):
-    files = [f"{sys.argv[2]}/{number}.{end}" for end in ("out", "err")]
-    if os.fork() == 0:
-        status = 1
-        try:
-            for stream, file in enumerate(files, 1):
-                os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
-            os.chdir(folder)
-            exec(code, {"words": words})
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.wait()[1])
-    print(json.dumps([status, *(pathlib.Path(file).read_text() for file in files)]))
+
+def start(folder, code, words):
+    os.chdir(folder)
+    exec(code, {"words": words})
+
+for number, given in enumerate(json.loads(sys.argv[1])):
+    files = [Path(sys.argv[2], f"{number}.{end}") for end in ("out", "err")]
+    print(json.dumps([fork(lambda: start(*given), *files), *(file.read_text() for file in files)]))
 """
 FOUND = """
 import site
@@ -150,7 +143,7 @@ def started(built, tmp_path_factory):
     starts += [(tree.parent, FOUND, here / "wheel"), (here, CLAIMS, here / "wheel")]
     starts += [(here, BARE, [str(here / "wheel"), [words for words, _, _ in CALLS]])]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    words = [sys.executable, "-c", STARTS, json.dumps(starts, default=str), str(here)]
+    words = [sys.executable, "-c", STARTS, json.dumps(starts, default=str), str(here), str(Path(__file__).parent)]
     done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, check=True)
     return here / "wheel", [json.loads(line) for line in done.stdout.splitlines()]
 

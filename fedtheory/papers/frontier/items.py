@@ -460,7 +460,7 @@ def draw_task(table: Table) -> Figure:
             middle, low, high = fault(row)
             order = 3 if row in named[axes] else 1
             cheap, dear = row[f"{axis}_low"], row[f"{axis}_high"]
-            # as `vlines` and `hlines` draw them, in a third of the time
+            # as `vlines` and `hlines` draw them, but faster
             for ends in ([(row[axis], low), (row[axis], high)], [(cheap, middle), (dear, middle)]):
                 axes.add_collection(LineCollection([ends], linewidths=0.7, colors=color, zorder=order), autolim=False)
                 axes.update_datalim(ends)
