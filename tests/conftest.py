@@ -16,10 +16,8 @@ os.environ.setdefault("FEDTHEORY_ROOT", str(Path(__file__).resolve().parent.pare
 
 import kernels
 import pytest
-import torch
 from hypothesis import settings
 
-torch.set_num_threads(1)
 settings.register_profile("laws", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("laws")
 gc.set_threshold(100_000, 20, 10)  # sympy and the tests hold many objects, and a collection looks at each
@@ -39,6 +37,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    import torch  # not where pytest only hands out tests
+
+    torch.set_num_threads(1)
     order = {name: place for place, name in enumerate(LONG)}
     if importlib.util.find_spec("transformers") is None:
         for item in items:
@@ -50,6 +51,11 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish():
+    gc.collect()
+    gc.freeze()  # or the end of a process looks at each again, several times
 
 
 class Inline(Executor):
@@ -67,6 +73,14 @@ class Inline(Executor):
         except BaseException as error:
             future.set_exception(error)
         return future
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No other process writes: a file that is damaged is not looked at again after a pause."""
+    from fedtheory.running import records
+
+    monkeypatch.setattr(records, "_PAUSES", (0.0, 0.0, 0.0))
 
 
 @pytest.fixture

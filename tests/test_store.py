@@ -444,7 +444,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_record_of_the_wrong_shape_is_one_clear_line(name, tmp_path, capsys):
+def test_a_record_of_the_wrong_shape_is_one_clear_line(name, tmp_path, capsys, alone):
     stem = store.save(tmp_path, replace(flips.item(), name="ssf/table2"), flips.result(), "quick", 3, 0.0, "cpu")
     tampered(stem.with_suffix(".json"), WRONG[name])
     assert cli.main(["report", "--out", str(tmp_path)]) == 2
@@ -578,7 +578,7 @@ def test_two_processes_that_save_one_item_leave_one_of_the_two(tmp_path, monkeyp
     assert {path.name for path in (tmp_path / "ssf").iterdir()} == {"made.csv", "made.png", "made.json"}
 
 
-def test_no_changed_byte_of_a_stored_file_is_taken(tmp_path, inline):
+def test_no_changed_byte_of_a_stored_file_is_taken(tmp_path, inline, alone):
     """80 changes of a bit or a byte in runs, tables, records, ledgers: each is one clear line."""
     found = flips.silent(flips.stored(tmp_path, Runner(tmp_path, workers=1)), 80)
     assert {end for _, end in found} == {"refused"}

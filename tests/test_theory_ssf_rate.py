@@ -341,7 +341,7 @@ def test_experiments_wait_for_results(tmp_path, results):
     ("end", "old", "new"),
     [("json", b'"low": 0.00781', b'"low": 0.00581'), ("json", b"}", b"]"), ("csv", b"1,2", b"1,3")],
 )
-def test_a_damaged_result_decides_nothing(results, end, old, new):
+def test_a_damaged_result_decides_nothing(results, alone, end, old, new):
     """A changed number, broken JSON, another table: the claims that need it are unchecked and say why, in one line."""
     folder = results()
     path = folder / "ssf" / f"table3.{end}"

@@ -307,6 +307,9 @@ def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
     return record
 
 
+_PAUSES = 0.05, 0.2, 0.0  # seconds: another process may be giving the files their names
+
+
 def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
     """Return the record of a finished item (its .json, with the table's rows under "table"); see `read`.
 
@@ -321,7 +324,7 @@ def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
             FileNotFoundError,
         )
     path, problem = f"{out / item}.json", ""
-    for pause in (0.05, 0.2, 0.0):  # another process may be giving the files their names
+    for pause in _PAUSES:
         try:
             record = read(out / item, pictured=pictured)
             if record["item"] == item:
