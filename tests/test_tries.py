@@ -1,27 +1,24 @@
 """A share of the generated tries of bad input (tries.py): each works, or ends at once in one line with a fix."""
 
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-
-import fedtheory
+from forked import fork
 
 SHARE, LEAST = 24, 400
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="limits each try's memory by what /proc says")
-def test_every_try_works_or_is_refused_at_once_in_one_line(tmp_path):
+def test_every_try_works_or_is_refused_at_once_in_one_line(tmp_path, monkeypatch):
     """In a process of its own, whose children may be killed. Each group has its part, and each outcome occurs."""
-    script, found = Path(__file__).with_name("tries.py"), tmp_path / "found.json"
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
-    words = [sys.executable, str(script), "--share", str(SHARE), "--json", str(found)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    import tries
+
+    found, said = tmp_path / "found.json", tmp_path / "said"
+    monkeypatch.setattr(sys, "argv", ["tries.py", "--share", str(SHARE), "--json", str(found)])
+    assert fork(tries.main, tmp_path / "out", said) == 0, said.read_text()
     outcomes = json.loads(found.read_text())
     faults = {name: outcome for name, outcome in outcomes.items() if outcome[0] not in ("works", "clear")}
     assert not faults
