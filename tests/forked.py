@@ -37,8 +37,13 @@ def fork(work: Callable[[], int | None], out: Path, err: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def command(*words: str, path: str = "") -> CompletedProcess:
-    """`python -m fedtheory WORDS`, with a folder at the front of the path. The package is imported anew."""
+def command(*words: str, path: str = "", workers: str = "spawn") -> CompletedProcess:
+    """`python -m fedtheory WORDS`, with a folder at the front of the path. The package is imported anew.
+
+    Its workers start anew, as everywhere, or where they are "fork" need not import PyTorch either.
+    """
+
+    context = multiprocessing.get_context
 
     def work() -> int:
         reload(warnings)  # pytest records them
@@ -46,7 +51,8 @@ def command(*words: str, path: str = "") -> CompletedProcess:
         sys.path[:0] = [path] if path else []
         for name in [name for name in sys.modules if name.split(".")[0] == "fedtheory"]:
             del sys.modules[name]
-        return main(list(words))
+        with patch("multiprocessing.get_context", lambda way: context(workers if way == "spawn" else way)):
+            return main(list(words))
 
     with tempfile.TemporaryDirectory() as folder:
         out, err = (Path(folder) / name for name in ("out", "err"))

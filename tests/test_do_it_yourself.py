@@ -331,7 +331,7 @@ def test_the_template_as_a_distribution(tmp_path):
     (info / "entry_points.txt").write_text(text)
 
     def say(*words):
-        done = command(*words, "--json", path=str(tmp_path))
+        done = command(*words, "--json", path=str(tmp_path), workers="fork")  # one that starts anew is test_house.py's
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
