@@ -442,12 +442,17 @@ class Decomposition(ABC):
         Raises ValueError where the layers that stay whole are more than that already.
         """
         checks.number("step", step, 1e-6, 1.0)
-        for k in range(math.ceil(self.ratio / step)):
-            lowered = replace(self, ratio=self.ratio - k * step)
-            if sum(part.size for part in lowered.parts(layout)) <= (self.ratio + step) * layout.size:
-                return lowered
-        least = sum(part.size for part in replace(self, ratio=1e-9).parts(layout)) / layout.size
-        checks.reject("ratio", self.ratio, f"at least {least:.4g}, which is reached", "let it count decomposed layers")
+        return _for_network(self, layout, step)
+
+
+@cache
+def _for_network(whole: Decomposition, layout: Layout, step: float) -> Decomposition:
+    for k in range(math.ceil(whole.ratio / step)):
+        lowered = replace(whole, ratio=whole.ratio - k * step)
+        if sum(part.size for part in lowered.parts(layout)) <= (whole.ratio + step) * layout.size:
+            return lowered
+    least = sum(part.size for part in replace(whole, ratio=1e-9).parts(layout)) / layout.size
+    checks.reject("ratio", whole.ratio, f"at least {least:.4g}, which is reached", "let it count decomposed layers")
 
 
 @cache
