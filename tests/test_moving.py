@@ -5,6 +5,8 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -15,6 +17,14 @@ from fedtheory.course import describe, moving
 from fedtheory.course.moving import PICTURES, frame, local, subspaces
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.letters import letters
+
+
+@cache
+def remembered(name: str) -> frame.Moving:
+    """A picture that computes the numbers of a setting once; each frame gets rows of its own."""
+    picture = PICTURES[name]
+    compute = cache(picture.compute)
+    return replace(picture, compute=lambda **setting: [dict(row) for row in compute(**setting)])
 
 
 def along(picture: frame.Moving):
@@ -53,7 +63,7 @@ def test_there_are_at_least_eight_and_each_says_what_it_is():
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_frames_differ_and_their_axes_stay(name):
-    picture = PICTURES[name]
+    picture = remembered(name)
     first = picture.frame()
     for parameter, (_, *others) in along(picture):
         figures = [first, *(picture.frame(**setting) for setting in others)]
@@ -74,7 +84,7 @@ def test_axes_that_move_are_seen():
 @pytest.mark.parametrize("name", PICTURES)
 def test_panels_stay_where_they_are(name):
     """Also once the figure is laid out: legends and titles take the same room in the outermost frames."""
-    picture = PICTURES[name]
+    picture = remembered(name)
     places = []
     for end in (0, -1):
         figure = picture.frame(**{parameter: values[end] for parameter, values in picture.sliders.items()})
@@ -92,7 +102,7 @@ def test_a_notebook_shows_the_first_frame_in_words(name, monkeypatch):
     with contextlib.redirect_stdout(io.StringIO()) as said:
         moving.moving(name)
     ((figure, values),) = shown
-    assert drawn(figure) == drawn(picture.frame(**picture.first))
+    assert drawn(figure) == drawn(remembered(name).frame(**picture.first))
     assert describe(figure, values=values).startswith("Panel 1: ")
     words = " ".join(said.getvalue().split())
     assert letters(picture.look) in words

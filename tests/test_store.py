@@ -504,10 +504,10 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_result(tmp_path):
     """The process ends before and after the n-th rename or flush, for every n; then the next save works."""
     kills = []
+    store.save(tmp_path / "old", flips.item(), flips.result(), "quick", 3, 0.0, "cpu")
     for name, after in (("replace", False), ("replace", True), ("fsync", False)):
         for n in range(20):
-            out = tmp_path / f"{name}-{after}-{n}"
-            store.save(out, flips.item(), flips.result(), "quick", 3, 0.0, "cpu")
+            out = shutil.copytree(tmp_path / "old", tmp_path / f"{name}-{after}-{n}")
             child = os.fork()
             if child == 0:
                 call, left = getattr(os, name), [n]
