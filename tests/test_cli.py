@@ -145,7 +145,7 @@ def test_run_prints_json_and_goes_on_from_a_checkpoint(capsys, tmp_path):
     assert resumed["columns"] == whole["columns"]
 
 
-def test_reproduce_writes_picture_table_and_provenance(capsys, tmp_path):
+def test_reproduce_writes_picture_table_and_provenance(capsys, tmp_path, inline):
     status, out, _ = call(capsys, "reproduce", "fedsub/table1", "--workers", "1", "--out", str(tmp_path), "--json")
     rows = json.loads(out)
     assert status == 0

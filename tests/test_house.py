@@ -34,17 +34,26 @@ FLOORS = (
 
 
 @cache
-def nodes(source: str) -> tuple[ast.AST, ...]:
-    """The imports and the calls of a source."""
-    return tuple(
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))
-    )
+def tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+def imports(source: str) -> Iterator[ast.AST]:
+    """Statements that import, at any depth: no expression holds one."""
+    blocks: list[ast.AST] = [tree(source)]
+    while blocks:
+        node = blocks.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif isinstance(node, (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                blocks += getattr(node, name, ())
 
 
 def floors_used(source: str) -> set[str]:
     """Folders and files at the package's root that a source imports from, wherever the import stands."""
     used = set()
-    for node in nodes(source):
+    for node in imports(source):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "fedtheory":
             name = str(node.module)
             used |= {name.split(".")[1]} if "." in name else {alias.name for alias in node.names}
@@ -64,6 +73,28 @@ def arrows_up(root: Path) -> set[tuple[str, str]]:
     return found
 
 
+DEEP = """
+class A:
+    async def f(self):
+        try:
+            import fedtheory.running
+        except ValueError:
+            from fedtheory import federation
+        else:
+            with self:
+                from fedtheory.theory import rules
+        finally:
+            while self:
+                match self:
+                    case 1:
+                        import fedtheory.papers
+        if self:
+            pass
+        else:
+            from fedtheory import course
+"""
+
+
 def test_arrows_run_down():
     assert arrows_up(ROOT) == set()
 
@@ -73,7 +104,9 @@ def test_an_arrow_that_runs_up_is_seen(tmp_path):
     for name, line in (("core", "from fedtheory import compare"), ("maps", "import fedtheory.papers.store")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "new.py").write_text(f"def f():\n    {line}\n")
-    assert arrows_up(tmp_path) == {("core/new.py", "compare"), ("maps/new.py", "papers")}
+    (tmp_path / "core" / "deep.py").write_text(DEEP)
+    found = {("core/deep.py", name) for name in ("running", "federation", "theory", "papers", "course")}
+    assert arrows_up(tmp_path) == {("core/new.py", "compare"), ("maps/new.py", "papers")} | found
 
 
 def test_every_place_at_the_root_has_its_floor():
@@ -90,7 +123,7 @@ WRITING = ("open", "write_text", "write_bytes", "FileHandler")
 def opened_for_writing(source: str) -> list[str]:
     """Calls that open a file for writing by its name, but `files.open_own`'s."""
     found = []
-    for node in nodes(source) if any(word in source for word in WRITING) else ():
+    for node in ast.walk(tree(source)) if any(word in source for word in WRITING) else ():
         if not isinstance(node, ast.Call):
             continue
         last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
