@@ -16,6 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.patheffects import withStroke
 from matplotlib.style import context
 from matplotlib.text import Text
@@ -333,10 +334,19 @@ def below(figure: Figure, said: str) -> Figure:
 
 def save_bytes(figure: Figure) -> bytes:
     """The figure as PNG bytes, without a date, so that the same figure is the same file."""
-    stream = io.BytesIO()
-    with context(OURS):
-        figure.savefig(stream, format="png", metadata={"Software": None})
+    stream, dpi = io.BytesIO(), SETTINGS["savefig.dpi"]
+    imsave(stream, _pixels(figure, dpi), format="png", origin="upper", dpi=dpi, metadata={"Software": None})
     return stream.getvalue()
+
+
+def _pixels(figure: Figure, dpi: float) -> np.ndarray:
+    """The figure in red, green, blue and alpha, drawn once, where `savefig` draws it twice."""
+    canvas, before = FigureCanvasAgg(figure), figure.dpi
+    figure.dpi = dpi
+    with context(OURS):
+        canvas.draw()
+    found, figure.dpi = np.asarray(canvas.buffer_rgba()), before
+    return found
 
 
 def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
@@ -345,11 +355,7 @@ def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
     The most frequent colours stay as they are: a pale band keeps its hue, which tells whose band it is. The others
     share what is left of the palette.
     """
-    stream, canvas = io.BytesIO(), FigureCanvasAgg(figure)
-    before, figure.dpi = figure.dpi, dpi
-    with context(OURS):
-        canvas.draw()  # once, where `savefig` draws twice and packs the pixels
-    picture, figure.dpi = np.asarray(canvas.buffer_rgba())[..., :3], before
+    stream, picture = io.BytesIO(), _pixels(figure, dpi)[..., :3]
     packed = picture.astype(np.int64) @ (1 << 16, 1 << 8, 1)
     found, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
     exact = np.stack([found >> 16, found >> 8 & 255, found & 255], -1).astype(np.float64)
