@@ -4,6 +4,7 @@ The round trip through nbgrader runs where it is installed (`make course-check`)
 """
 
 import base64
+import copy
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -226,6 +228,16 @@ def released(cells) -> list[dict]:
     return made
 
 
+@cache
+def _students(name: str) -> list[dict]:
+    return course.student(course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), name[:2])
+
+
+def students(name: str) -> list[dict]:
+    """The cells of a notebook's student version, made once."""
+    return copy.deepcopy(_students(name))
+
+
 @pytest.mark.parametrize("name", NAMES)
 class TestVersions:
     """Of every notebook; nothing is run."""
@@ -235,7 +247,7 @@ class TestVersions:
 
     def test_students_get_no_solution(self, name):
         cells, number = self.cells(name)
-        made = course.student(cells, number)
+        made = students(name)
         assert faults(made) == []
         text = "\n".join(one["source"] for one in made)
         assert not re.search(r"<details>|BEGIN SOLUTION|## Summary|\bcheck\(\"\d", text)
@@ -256,9 +268,8 @@ class TestVersions:
         assert [one["id"] for one in made if one.get("outputs") or one.get("execution_count")] == []
 
     def test_points_add_up(self, name):
-        cells, number = self.cells(name)
-        points = [meta["points"] for meta in graded(course.student(cells, number)).values() if meta["grade"]]
-        assert sorted(points) == sorted(one.points for one in exercises(number).values())
+        points = [meta["points"] for meta in graded(students(name)).values() if meta["grade"]]
+        assert sorted(points) == sorted(one.points for one in exercises(name[:2]).values())
 
     def test_instructors_get_all(self, name, monkeypatch):
         """Checks are not run: what they say of these answers is test_exercises' of test_notebooks.py."""
@@ -266,7 +277,7 @@ class TestVersions:
         cells, number = self.cells(name)
         made = course.instructor(cells, number)
         assert faults(made) == []
-        assert released(made) == course.student(cells, number)
+        assert released(made) == students(name)
         notes = [one["source"] for one in made if one["id"].endswith("-notes")]
         assert len(notes) == len(exercises(number))
         for note, own in zip(notes, exercises(number).values()):
