@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from matplotlib.figure import Figure
 
@@ -31,11 +32,13 @@ SAME = 0.1  # K L eta: one step for all ranks
 PANELS = ("SSF, full gradients", "SSF, minibatches", "FedMUD, one step a reset")
 
 
+@lru_cache(maxsize=8)
 def regression(seed: int, batch: int | None) -> MatrixRegression:
     """SSF's problem with two columns."""
     return MatrixRegression.ssf(0.5, Key(seed).fold("data"), m=2, batch=batch)
 
 
+@lru_cache(maxsize=8)
 def matrices(seed: int) -> Quadratic:
     """Four clients' quadratics of a 16 x 16 matrix, curvatures 0.1 to 1."""
     return Quadratic.random(4, SIDE**2, Key(seed).fold("data"), layout=Layout.single(SIDE, SIDE))

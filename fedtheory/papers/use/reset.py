@@ -1,6 +1,7 @@
 """When FedMUD's reset stalls: factors that are not redrawn, too seldom, or too small, by rule and by experiment."""
 
 import math
+from functools import lru_cache
 
 from matplotlib.figure import Figure
 
@@ -28,6 +29,7 @@ RANGES = {"quick": (0.1, 1.0), "medium": (0.03, 0.1, 0.3, 0.5, 0.7, 1.0, 1.4, 2.
 LR = 0.25
 
 
+@lru_cache(maxsize=8)
 def problem(panel: str, seed: int) -> Quadratic:
     """Two clients' quadratics of a 16 x 16 matrix, L = 1."""
     least = 1.0 if panel == "one curvature" else 0.1

@@ -1,6 +1,7 @@
 """Targets of low rank: whether FedMUD's product should keep its factors, by rule and by experiment."""
 
 import math
+from functools import lru_cache
 
 import torch
 from matplotlib.figure import Figure
@@ -19,6 +20,7 @@ TARGETS = {"rank 4": 0.0, "rank 4 and 1% noise": 0.01}  # the share of noise in 
 EVERY = {"quick": (1, 20), "medium": (1, 5, 60)}  # rounds between resets; the last: never
 
 
+@lru_cache(maxsize=8)
 def low_rank(panel: str, seed: int) -> Quadratic:
     """Two clients |x - x*|^2/2, x* a 16 x 16 matrix of rank 4 with as many squares as entries, and noise beside it."""
     g, share = Key(seed).fold("target").generator(), TARGETS[panel]
