@@ -21,7 +21,7 @@ import torch
 
 from fedtheory import SSF, Key, MatrixRegression, run
 
-ROUNDS, KILLS = 600, 10
+ROUNDS, KILLS = 320, 10
 torch.set_num_threads(1)
 warnings.simplefilter("error")  # a damaged checkpoint would warn
 
@@ -57,7 +57,7 @@ def killed_in_the_loop(folder):
     newest = []  # the newest checkpoint at each kill
 
     def work(loop):
-        def pause(done):  # 8 ms per 4 rounds: 10 kills within 8 pauses each cannot reach the end
+        def pause(done):  # 8 ms per 4 rounds: 10 kills within 4 pauses each cannot reach the end
             os.write(loop, b".")
             time.sleep(0.008)
 
@@ -66,7 +66,7 @@ def killed_in_the_loop(folder):
     for _ in range(KILLS):
         reader, writer = os.pipe()
         child = forked(lambda writer=writer: work(writer))
-        for _ in range(moments.randint(1, 8)):  # pauses, not seconds: on a busy machine it may stand still for long
+        for _ in range(moments.randint(1, 4)):  # pauses, not seconds: on a busy machine it may stand still for long
             os.read(reader, 1)
         time.sleep(moments.uniform(0.0, 0.008))
         os.kill(child, signal.SIGKILL)

@@ -189,7 +189,7 @@ def test_divergence_stops_the_run_and_keeps_the_last_finite_state(name, request)
     assert history["round"] == list(range(found.round + 1))
     assert len({len(column) for column in history.columns.values()}) == 1
     assert not np.isnan(history["error"]).any()
-    before = run(algorithm, problem, found.round, x0=start(problem))
+    before = run(algorithm, problem, found.round, x0=start(problem), metrics=())
     assert same_bits(history.state.server, before.state.server)
     assert same_bits(history.state, before.state)
 
@@ -228,14 +228,14 @@ def test_large_entries_are_no_divergence():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_resumed_run_has_the_bits_of_an_unbroken_one(name, tmp_path):
-    """Five rounds, then up to eight from the checkpoint: the same state, the same history."""
+    """Four rounds, then up to six from the checkpoint: the same state, the same history."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
-    run(algorithm, problem, 5, **options, checkpoint_every=4)
-    resumed = run(algorithm, problem, 8, **options, checkpoint_every=4)
-    unbroken = run(algorithm, problem, 8, sampled=3, seed=2)
+    run(algorithm, problem, 4, **options, checkpoint_every=3)
+    resumed = run(algorithm, problem, 6, **options, checkpoint_every=3)
+    unbroken = run(algorithm, problem, 6, sampled=3, seed=2)
     assert same_bits(resumed.state, unbroken.state)
     assert resumed.columns == unbroken.columns
-    again = run(algorithm, problem, 8, **options)
+    again = run(algorithm, problem, 6, **options)
     assert same_bits(again.state, unbroken.state)
     assert again.columns == unbroken.columns
 
@@ -372,9 +372,9 @@ def test_checkpoints_are_due_by_time_as_well_as_by_count(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["SCAFFOLD II all", "FedSub decay", "SSF", "DeComFL central"])
 def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bits(name, tmp_path, monkeypatch):
-    """Ctrl-C after the n-th of the package's calls and returns in a run of 6 rounds: the resumed run is the same."""
+    """Ctrl-C after the n-th of the package's calls and returns in a run of 4 rounds: the resumed run is the same."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "schedule": Steps(2, 0.5)}
-    unbroken = run(algorithm, problem, 6, **options)
+    unbroken = run(algorithm, problem, 4, **options)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     kept, package = set(), str(Path(fedtheory.__file__).parent)
     gc.disable()  # an exception within its callbacks (hypothesis has one) would be swallowed
@@ -392,7 +392,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
 
             try:
                 sys.setprofile(hook)
-                run(algorithm, problem, 6, **options, checkpoint=folder)
+                run(algorithm, problem, 4, **options, checkpoint=folder)
                 sys.setprofile(None)
                 if count < calls:
                     break
@@ -400,7 +400,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
             except KeyboardInterrupt:
                 sys.setprofile(None)
             kept.add(max((int(path.stem.split("-")[1]) for path in folder.glob("*.ckpt")), default=0))
-            resumed = run(algorithm, problem, 6, **options, checkpoint=folder)
+            resumed = run(algorithm, problem, 4, **options, checkpoint=folder)
             assert same_bits(resumed.state, unbroken.state)
             assert resumed.columns == unbroken.columns
     finally:
@@ -408,7 +408,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
         gc.enable()
         checks._Now.first_round = False
         signal.signal(signal.SIGINT, before)
-    assert kept >= set(range(6)), "it was stopped in every round, and what was done is there"
+    assert kept >= set(range(4)), "it was stopped in every round, and what was done is there"
 
 
 def test_a_diverged_run_is_saved_too(tmp_path):
