@@ -1,6 +1,6 @@
-"""Kill a run at random moments, resume it each time, and print what happened (JSON). Started by test_robust.py.
+"""Kill a run at random moments, resume it each time, and print what happened (JSON).
 
-python kill_and_resume.py FOLDER makes, one after the other:
+`main(folder)`, for a process of its own (test_robust.py), makes one after the other:
 
 loop     10 kills anywhere in the round loop
 write    one kill between writing a checkpoint and giving it its name
@@ -15,7 +15,6 @@ import sys
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import torch
 
@@ -142,9 +141,9 @@ def pairs(folder):
     return {"ends": ends, "left": left}
 
 
-if __name__ == "__main__":
+def main(folder):
     outcomes = {}
     for name, mode in (("loop", killed_in_the_loop), ("write", killed_while_writing), ("pairs", pairs)):
-        where = Path(sys.argv[1]) / name
+        where = folder / name
         outcomes[name] = mode(where) | {"files": sorted(path.name for path in where.iterdir())}
     print(json.dumps(outcomes))

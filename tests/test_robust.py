@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import zipfile
@@ -24,7 +23,6 @@ import pytest
 import torch
 from cases import (
     ALGORITHMS,
-    COMPRESSED,
     PROBLEMS,
     SLOPES,
     ZEROTH,
@@ -39,6 +37,7 @@ from cases import (
 )
 from cases import problem as images
 from each import each
+from forked import fork
 
 import fedtheory
 from fedtheory import (
@@ -176,7 +175,7 @@ STILL = [
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in DIFFERENCES + STILL])
 def test_divergence_stops_the_run_and_keeps_the_last_finite_state(name, request):
     """A huge step: no exception; the run says where it left the finite numbers and holds the state before that."""
-    lr = 50.0 if name in COMPRESSED else 30.0  # at 30 some uploads are finite where their sum is not
+    lr = 30.0 if name in ("FedMUD", "FedPara", "FLoRA") else 1000.0  # of these, uploads are finite and their sum is not
     algorithm, problem = replace(ALGORITHMS[name], lr=lr), quadratic()
     if name == "FedSub decay":
         algorithm = replace(algorithm, decay_factor=1.0)
@@ -258,12 +257,17 @@ def killed(tmp_path_factory):
     """What happened to runs that were killed, by how; in a process of its own, which forks them."""
     if not hasattr(os, "fork"):
         pytest.skip("needs fork and SIGKILL")
-    script = Path(__file__).with_name("kill_and_resume.py")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
-    command = [sys.executable, str(script), str(tmp_path_factory.mktemp("killed"))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    folder = tmp_path_factory.mktemp("killed")
+    out, err = folder / "out", folder / "err"
+
+    def work():
+        signal.alarm(240)
+        import kill_and_resume
+
+        kill_and_resume.main(folder)
+
+    assert fork(work, out, err) == 0, err.read_text()
+    return json.loads(out.read_text())
 
 
 @pytest.mark.parametrize("mode", ["loop", "write"])
