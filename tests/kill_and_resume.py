@@ -1,6 +1,6 @@
-"""Kill a run at random moments, resume it each time, and print what happened (JSON). Started by test_robust.py.
+"""Kill a run at random moments, resume it each time, and print what happened (JSON).
 
-python kill_and_resume.py FOLDER makes, one after the other:
+`main(folder)`, for a process of its own (test_robust.py), makes one after the other:
 
 loop     10 kills anywhere in the round loop
 write    one kill between writing a checkpoint and giving it its name
@@ -15,13 +15,12 @@ import sys
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import torch
 
 from fedtheory import SSF, Key, MatrixRegression, run
 
-ROUNDS, KILLS = 600, 10
+ROUNDS, KILLS = 320, 10
 torch.set_num_threads(1)
 warnings.simplefilter("error")  # a damaged checkpoint would warn
 
@@ -57,7 +56,7 @@ def killed_in_the_loop(folder):
     newest = []  # the newest checkpoint at each kill
 
     def work(loop):
-        def pause(done):  # 8 ms per 4 rounds: 10 kills within 8 pauses each cannot reach the end
+        def pause(done):  # 8 ms per 4 rounds: 10 kills within 4 pauses each cannot reach the end
             os.write(loop, b".")
             time.sleep(0.008)
 
@@ -66,7 +65,7 @@ def killed_in_the_loop(folder):
     for _ in range(KILLS):
         reader, writer = os.pipe()
         child = forked(lambda writer=writer: work(writer))
-        for _ in range(moments.randint(1, 8)):  # pauses, not seconds: on a busy machine it may stand still for long
+        for _ in range(moments.randint(1, 4)):  # pauses, not seconds: on a busy machine it may stand still for long
             os.read(reader, 1)
         time.sleep(moments.uniform(0.0, 0.008))
         os.kill(child, signal.SIGKILL)
@@ -142,9 +141,9 @@ def pairs(folder):
     return {"ends": ends, "left": left}
 
 
-if __name__ == "__main__":
+def main(folder):
     outcomes = {}
     for name, mode in (("loop", killed_in_the_loop), ("write", killed_while_writing), ("pairs", pairs)):
-        where = Path(sys.argv[1]) / name
+        where = folder / name
         outcomes[name] = mode(where) | {"files": sorted(path.name for path in where.iterdir())}
     print(json.dumps(outcomes))

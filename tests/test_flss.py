@@ -8,7 +8,7 @@ import pytest
 import torch
 from cases import ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rounds, start
 from each import each
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
 from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec, weigh
@@ -460,6 +460,7 @@ STREAMED = {
 @pytest.mark.parametrize("name", STREAMED)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @given(schedule=schedules)
+@settings(max_examples=15)
 def test_a_client_that_was_away_rebuilds_model_and_subspace_bit_for_bit(name, dtype, schedule):
     """Random participation. From its last (w, SVD of G) and the steps it is charged for, a client has the server's.
 

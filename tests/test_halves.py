@@ -162,7 +162,7 @@ def matrix():
 @pytest.mark.parametrize(("name", "sampled", "dtype"), list(matrix()))
 def test_the_bits_and_the_bytes_of_a_run(name, sampled, dtype):
     """With absences of many rounds, and with none."""
-    problem, T = small(name, dtype), 20 if sampled == 1 else 9
+    problem, T = small(name, dtype), 20 if sampled == 1 else 9 if name in MATTERS else 5
     x0 = start(problem)
     federation = Federation(CARRIED[name], problem, sampled=sampled, x0=x0)
     for _ in range(T):
@@ -617,12 +617,12 @@ def test_nothing_in_the_metadata_hangs_on_the_data(name):
     for seed in (2, 7):
         federation = Federation(CARRIED[name], regression(6, seed=seed), sampled=3)
         told.append([])
-        for _ in range(7):
+        for _ in range(5):
             told[-1] += [parcel.metadata for parcel in federation.server.open().values()]
             replies = federation.round(change=lambda i, p: told[-1].append(p.metadata) or p)
             told[-1] += [parcel.metadata for parcel in replies.values()]
     assert told[0] == told[1]
-    assert len(told[0]) >= 7 * 6
+    assert len(told[0]) >= 5 * 6
 
 
 @each(trial=range(60))

@@ -66,21 +66,22 @@ def close(a, b, tolerance=EXACT):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-@each("problem, chunk, sampled", zip(PROBLEMS, itertools.cycle([1, 3]), itertools.cycle([4, 5])))
-def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk, sampled):
+@each("problem, chunk, sampled, T", zip(PROBLEMS, itertools.cycle([1, 3]), itertools.cycle([4, 5]), [4, 2, 2, 4, 2]))
+def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk, sampled, T):
     """How many clients are stacked is no mathematics: 1 of 4 sampled or 3 of 5 at a time walk where all do."""
-    together, apart = (last(ALGORITHMS[name], PROBLEMS[problem](), 4, sampled=sampled, chunk=c) for c in (None, chunk))
+    problem = PROBLEMS[problem]()
+    together, apart = (last(ALGORITHMS[name], problem, T, sampled=sampled, chunk=c) for c in (None, chunk))
     close(apart, together)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_recording_changes_nothing(name):
     """`every` decides what is written down, not what happens."""
-    often = run(ALGORITHMS[name], regression(), 12, sampled=3, every=1)
-    seldom = run(ALGORITHMS[name], regression(), 12, sampled=3, every=5, metrics=("loss", "error"))
+    often = run(ALGORITHMS[name], regression(), 7, sampled=3, every=1)
+    seldom = run(ALGORITHMS[name], regression(), 7, sampled=3, every=3, metrics=("loss", "error"))
     assert all(torch.equal(a, b) for a, b in zip(leaves(often.state), leaves(seldom.state), strict=True))
-    assert often["round"] == list(range(13))
-    assert seldom["round"] == [0, 5, 10, 12]
+    assert often["round"] == list(range(8))
+    assert seldom["round"] == [0, 3, 6, 7]
     for column in ("error", "up_bytes", "down_bytes", "up_scalars", "down_scalars", "saved_bytes"):
         assert seldom[column] == [often[column][t] for t in seldom["round"]]
 
@@ -116,7 +117,7 @@ def test_names_of_clients_do_not_matter(name, problem):
     two = relabelled(one, order)
     x, root = start_of(one), Key(0)
     state, other = algorithm.init(one, x, root), algorithm.init(two, x, root)
-    for t, ids in enumerate([[0, 1, 3], [1, 2, 4], [0, 1, 2, 3, 4], [2, 3], [0, 4]]):
+    for t, ids in enumerate([[0, 1, 3], [1, 2, 4], [0, 1, 2, 3, 4], [2, 3]]):
         key, clients = root.fold("round", t), torch.tensor(ids)
         state = play_round(algorithm, one, state, clients, key)[0]
         other = play_round(algorithm, two, other, torch.argsort(order)[clients].sort()[0], key)[0]
@@ -138,7 +139,7 @@ def test_a_second_copy_of_every_client_changes_nothing(name):
     """All N clients twice, everyone takes part, exact gradients: the same model, and the copies stay copies."""
     one = quadratic()
     two = Quadratic(one.H.repeat(2, 1, 1), one.b.repeat(2, 1), layout=one.layout)
-    single, double = (last(ALGORITHMS[name], problem, 8, x0=start_of(one)) for problem in (one, two))
+    single, double = (last(ALGORITHMS[name], problem, 5, x0=start_of(one)) for problem in (one, two))
     close(double.server.x, single.server.x)
     for mine, theirs in zip(leaves(double.own), leaves(single.own), strict=True):
         close(mine, theirs.repeat(2, *[1] * (theirs.dim() - 1)))
@@ -330,8 +331,8 @@ def test_weighted_scaffold_minimises_the_weighted_loss(server_control):
     weights = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0], dtype=torch.float64)
     problem = Quadratic(one.H, one.b, layout=one.layout, weights=weights)
     printed = Scaffold(0.1, 10, server_control=server_control)
-    assert problem.error(last(replace(printed, weighted=True), problem, 400).server.x) < 1e-13
-    assert problem.error(last(printed, problem, 400).server.x) > 1e-2
+    assert problem.error(last(replace(printed, weighted=True), problem, 200).server.x) < 1e-13
+    assert problem.error(last(printed, problem, 200).server.x) > 1e-2
 
 
 # What the papers are about
@@ -340,12 +341,13 @@ def test_weighted_scaffold_minimises_the_weighted_loss(server_control):
 def test_fedavg_stalls_where_scaffold_arrives():
     """Heterogeneous quadratics, K = 10: FedAvg rests away from x*, SCAFFOLD (and SSF, FedSub at P = I) reach it."""
     problem = quadratic(spectrum=(0.3, 1.0))
-    half, stalled = (last(FedAvg(0.1, 10), problem, T).server.x for T in (200, 400))
+    path = [state.server.x for _, state in rounds(FedAvg(0.1, 10), problem, 240)]
+    half, stalled = path[119], path[239]
     assert relative(half, stalled) < 1e-13, "FedAvg has come to rest"
     assert problem.error(stalled) > 1e-2, "and not at the solution"
     for algorithm in (Scaffold(0.1, 10), Scaffold(0.1, 10, option="I"), FedSub(0.1, 10, Identity())):
-        assert problem.error(last(algorithm, problem, 400).server.x) < 1e-13
-    assert problem.error(last(SSF.haar(0.1, 10, 3), problem, 800).server.x) < 1e-13
+        assert problem.error(last(algorithm, problem, 200).server.x) < 1e-13
+    assert problem.error(last(SSF.haar(0.1, 10, 3), problem, 300).server.x) < 1e-13
 
 
 def test_homogeneous_clients_need_no_correction():
@@ -382,8 +384,9 @@ def test_rounding_grows_in_the_printed_dual_and_not_in_the_sums():
     growth = (printed[150] / printed[50]) ** 0.01
     assert 0.9 * 2**0.5 < growth < 2**0.5, "the root mean square grows by sqrt(m/r) = sqrt(2), the typical value less"
     assert max(sums) < 1e-15
-    assert run(FedSub(0.05, 2, Spherical(3)), problem, 3000, every=3000).diverged is not None
-    assert run(FedSub(0.05, 2, Spherical(3), form="sums"), problem, 3000, every=3000).diverged is None
+    single = quadratic(spectrum=(0.3, 1.0), dtype=torch.float32)  # whose numbers end at 1e38
+    assert run(FedSub(0.05, 2, Spherical(3)), single, 600, every=600).diverged is not None
+    assert run(FedSub(0.05, 2, Spherical(3), form="sums"), single, 600, every=600).diverged is None
 
 
 @each(projection=[Coordinate(2), Spherical(2), Gaussian(2)], layout=["quadratic", "two layers"])
@@ -447,10 +450,10 @@ def test_where_all_take_part_nobody_is_absent(absent, dual_mean, form):
         plain = FedSub(0.05, 4, projection, form=form)
         stepped = FedSubReading(0.05, 4, projection, form=form, absent=absent, dual_mean=dual_mean)
         for problem in (regression(), quadratic(sigma=0.3)):
-            for (_, a), (_, b) in zip(rounds(plain, problem, 6), rounds(stepped, problem, 6), strict=True):
+            for (_, a), (_, b) in zip(rounds(plain, problem, 3), rounds(stepped, problem, 3), strict=True):
                 assert torch.equal(a.server.x, b.server.x)
                 assert torch.equal(a.own.dual, b.own.dual)
-        one, two = (last(algorithm, regression(), 8, sampled=3) for algorithm in (plain, stepped))
+        one, two = (last(algorithm, regression(), 4, sampled=3) for algorithm in (plain, stepped))
         assert relative(one.server.x, two.server.x) > 1e-6
 
 

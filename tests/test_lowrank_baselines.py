@@ -517,9 +517,9 @@ def images():
     ids=lambda a: a.name,
 )
 def test_networks(algorithm):
-    history = run(algorithm, images(), 6, sampled=3, every=6, metrics=("loss",))
+    history = run(algorithm, images(), 3, sampled=3, every=3, metrics=("loss",))
     assert history["loss"][-1] < history["loss"][0]
-    again = run(algorithm, images(), 6, sampled=3, every=6, metrics=("loss",), chunk=2)
+    again = run(algorithm, images(), 3, sampled=3, every=3, metrics=("loss",), chunk=2)
     assert relative(again.x, history.x) < 1e-5
 
 

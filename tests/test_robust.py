@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import zipfile
@@ -24,7 +23,6 @@ import pytest
 import torch
 from cases import (
     ALGORITHMS,
-    COMPRESSED,
     PROBLEMS,
     SLOPES,
     ZEROTH,
@@ -39,6 +37,7 @@ from cases import (
 )
 from cases import problem as images
 from each import each
+from forked import fork
 
 import fedtheory
 from fedtheory import (
@@ -176,7 +175,7 @@ STILL = [
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in DIFFERENCES + STILL])
 def test_divergence_stops_the_run_and_keeps_the_last_finite_state(name, request):
     """A huge step: no exception; the run says where it left the finite numbers and holds the state before that."""
-    lr = 50.0 if name in COMPRESSED else 30.0  # at 30 some uploads are finite where their sum is not
+    lr = 30.0 if name in ("FedMUD", "FedPara", "FLoRA") else 1000.0  # of these, uploads are finite and their sum is not
     algorithm, problem = replace(ALGORITHMS[name], lr=lr), quadratic()
     if name == "FedSub decay":
         algorithm = replace(algorithm, decay_factor=1.0)
@@ -189,7 +188,7 @@ def test_divergence_stops_the_run_and_keeps_the_last_finite_state(name, request)
     assert history["round"] == list(range(found.round + 1))
     assert len({len(column) for column in history.columns.values()}) == 1
     assert not np.isnan(history["error"]).any()
-    before = run(algorithm, problem, found.round, x0=start(problem))
+    before = run(algorithm, problem, found.round, x0=start(problem), metrics=())
     assert same_bits(history.state.server, before.state.server)
     assert same_bits(history.state, before.state)
 
@@ -228,14 +227,14 @@ def test_large_entries_are_no_divergence():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_resumed_run_has_the_bits_of_an_unbroken_one(name, tmp_path):
-    """Five rounds, then up to eight from the checkpoint: the same state, the same history."""
+    """Four rounds, then up to six from the checkpoint: the same state, the same history."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
-    run(algorithm, problem, 5, **options, checkpoint_every=4)
-    resumed = run(algorithm, problem, 8, **options, checkpoint_every=4)
-    unbroken = run(algorithm, problem, 8, sampled=3, seed=2)
+    run(algorithm, problem, 4, **options, checkpoint_every=3)
+    resumed = run(algorithm, problem, 6, **options, checkpoint_every=3)
+    unbroken = run(algorithm, problem, 6, sampled=3, seed=2)
     assert same_bits(resumed.state, unbroken.state)
     assert resumed.columns == unbroken.columns
-    again = run(algorithm, problem, 8, **options)
+    again = run(algorithm, problem, 6, **options)
     assert same_bits(again.state, unbroken.state)
     assert again.columns == unbroken.columns
 
@@ -258,12 +257,17 @@ def killed(tmp_path_factory):
     """What happened to runs that were killed, by how; in a process of its own, which forks them."""
     if not hasattr(os, "fork"):
         pytest.skip("needs fork and SIGKILL")
-    script = Path(__file__).with_name("kill_and_resume.py")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
-    command = [sys.executable, str(script), str(tmp_path_factory.mktemp("killed"))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    folder = tmp_path_factory.mktemp("killed")
+    out, err = folder / "out", folder / "err"
+
+    def work():
+        signal.alarm(240)
+        import kill_and_resume
+
+        kill_and_resume.main(folder)
+
+    assert fork(work, out, err) == 0, err.read_text()
+    return json.loads(out.read_text())
 
 
 @pytest.mark.parametrize("mode", ["loop", "write"])
@@ -372,9 +376,9 @@ def test_checkpoints_are_due_by_time_as_well_as_by_count(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["SCAFFOLD II all", "FedSub decay", "SSF", "DeComFL central"])
 def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bits(name, tmp_path, monkeypatch):
-    """Ctrl-C after the n-th of the package's calls and returns in a run of 6 rounds: the resumed run is the same."""
+    """Ctrl-C after the n-th of the package's calls and returns in a run of 4 rounds: the resumed run is the same."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "schedule": Steps(2, 0.5)}
-    unbroken = run(algorithm, problem, 6, **options)
+    unbroken = run(algorithm, problem, 4, **options)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     kept, package = set(), str(Path(fedtheory.__file__).parent)
     gc.disable()  # an exception within its callbacks (hypothesis has one) would be swallowed
@@ -392,7 +396,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
 
             try:
                 sys.setprofile(hook)
-                run(algorithm, problem, 6, **options, checkpoint=folder)
+                run(algorithm, problem, 4, **options, checkpoint=folder)
                 sys.setprofile(None)
                 if count < calls:
                     break
@@ -400,7 +404,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
             except KeyboardInterrupt:
                 sys.setprofile(None)
             kept.add(max((int(path.stem.split("-")[1]) for path in folder.glob("*.ckpt")), default=0))
-            resumed = run(algorithm, problem, 6, **options, checkpoint=folder)
+            resumed = run(algorithm, problem, 4, **options, checkpoint=folder)
             assert same_bits(resumed.state, unbroken.state)
             assert resumed.columns == unbroken.columns
     finally:
@@ -408,7 +412,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
         gc.enable()
         checks._Now.first_round = False
         signal.signal(signal.SIGINT, before)
-    assert kept >= set(range(6)), "it was stopped in every round, and what was done is there"
+    assert kept >= set(range(4)), "it was stopped in every round, and what was done is there"
 
 
 def test_a_diverged_run_is_saved_too(tmp_path):

@@ -296,9 +296,9 @@ def test_fedavg_with_one_step_pools_its_clients():
 def test_networks(algorithm, problem, stacked):
     problem = problem()
     getattr(problem, "whole", problem).stacked = stacked
-    history = run(algorithm, problem, 3, every=3, metrics=("loss",))
+    history = run(algorithm, problem, 2, every=2, metrics=("loss",))
     assert history["loss"][-1] < history["loss"][0]
-    again = run(algorithm, problem, 3, every=3, metrics=("loss",), chunk=2)
+    again = run(algorithm, problem, 2, every=2, metrics=("loss",), chunk=2)
     assert relative(again.x, history.x) < 1e-5
 
 
