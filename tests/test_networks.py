@@ -192,7 +192,7 @@ def test_initial_weights_are_pytorchs_in_range_and_can_be_normal():
 def test_stacked_clients_equal_clients_one_by_one(name, epochs):
     """Full and ragged batches, idle clients, gradients and losses; batch moments never see padding."""
     p = problem(name, epochs=epochs)
-    steps = 5 if epochs is None else p.steps
+    steps = 3 if epochs is None else p.steps
     xi, y = p.draw(p.clients, steps, Key(7)), points(p, 4)
     for k in range(steps):
         found = []
