@@ -99,14 +99,15 @@ def test_a_run_is_the_same(name, how, monkeypatch):
             how = FedAvg(0.05, steps)
         elif options:
             continue
-        plain = run(how, make(), 3, metrics=("loss",))
+        rounds = 2 if how.local_steps > 1 else 3  # until a shape is captured
+        plain = run(how, make(), rounds, metrics=("loss",))
         with monkeypatch.context() as there:
             plays_a_card(there)
             other = make()
             run(how, other, 1, sampled=2, metrics=())
-            found = run(how, other, 3, metrics=("loss",))
+            found = run(how, other, rounds, metrics=("loss",))
             same = near if other.network.convolutional else torch.equal
-            assert same(run(how, make(), 3, metrics=()).x, found.x)
+            assert same(run(how, make(), rounds, metrics=()).x, found.x)
             if not options:
                 assert same(*(run(how, make(), 2, chunk=2, threads=k, metrics=()).x for k in (1, 2)))
         assert float((found.x - plain.x).norm() / plain.x.norm()) < (1e-9 if other.network.convolutional else 1e-300)

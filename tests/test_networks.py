@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -157,9 +158,10 @@ def test_networks_are_the_modules(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_stacked_networks_are_the_networks_one_by_one(name):
-    shape = (3, 32, 32) if name in ("flss-cnn", "resnet18", "resnet110") else (3, 16, 16)
+    shape = (3, 16, 16)
     built = network(name, shape, 4)
-    weights = built.init(Key(3)) + 0.01 * torch.randn(2, built.layout.size, generator=Key(4).generator(), dtype=DOUBLE)
+    moved = torch.empty(2, built.layout.size, dtype=DOUBLE).uniform_(-0.02, 0.02, generator=Key(4).generator())
+    weights = moved.add_(built.init(Key(3)))
     pictures = images(6, shape)[0].view(2, 3, *shape)
     with torch.no_grad():
         together = built.logits(weights, pictures)
@@ -190,7 +192,7 @@ def test_initial_weights_are_pytorchs_in_range_and_can_be_normal():
 def test_stacked_clients_equal_clients_one_by_one(name, epochs):
     """Full and ragged batches, idle clients, gradients and losses; batch moments never see padding."""
     p = problem(name, epochs=epochs)
-    steps = 5 if epochs is None else p.steps
+    steps = 3 if epochs is None else p.steps
     xi, y = p.draw(p.clients, steps, Key(7)), points(p, 4)
     for k in range(steps):
         found = []
@@ -684,43 +686,32 @@ def test_as_many_clients_together_as_a_cache_holds():
     assert problem("decomfl-mnist").chunk == 1
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
-def test_a_run_keeps_the_memory_of_its_activations():
-    """Steps of a convolutional network hardly ask the system for pages: fewer than its largest activation has (784)."""
-    words = """if True:
-        import resource, torch
-        from fedtheory import FedAvg, ImageClassification, Key, run
-        from fedtheory.problems.models.networks import network
-        torch.set_num_threads(1)
-        x, y = torch.randn(256, 1, 28, 28), torch.arange(256) % 10
-        net = network("decomfl-mnist", (1, 28, 28), 10)
-        p = ImageClassification(x, y, torch.arange(256).split(64), net, Key(0), batch=64)
-        pages = []
-        for rounds in (2, 1, 2):
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-            run(FedAvg(0.1, 4), p, rounds, metrics=())
-            pages.append((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / (rounds * 16))
-        print(pages[-1])
-    """
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")} | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 50
-
-
 NEWER = platform.libc_ver()[0] == "glibc" and tuple(map(int, platform.libc_ver()[1].split("."))) >= (2, 35)
+SHORT = (free_bytes(torch.device("cpu")) or 0) < 2**32
 
 
-@pytest.mark.skipif(not NEWER, reason="glibc before 2.35 keeps no large blocks, others care for themselves")
-@pytest.mark.skipif((free_bytes(torch.device("cpu")) or 0) < 2**32, reason="where memory is short nothing is kept")
-def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
-    """Vectors of 36 MiB (9,216 pages): a round makes 15 of them, and finds the holes for them from round 9 on."""
+@cache
+def played() -> dict[str, list[float]]:
+    """What runs say of their memory, each in a fork of its own of one new process."""
     words = """if True:
-        import resource, sys, torch
-        from fedtheory import FedAvg, Problem, run
+        import os, resource, sys, torch
+        from fedtheory import FedAvg, ImageClassification, Key, Problem, run
         from fedtheory.core.layout import Layer, Layout
         from fedtheory.core.problem import Constants
+        from fedtheory.problems.models.networks import network
         torch.set_num_threads(1)
+        pages = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
+
+        def activations():
+            x, y = torch.randn(256, 1, 28, 28), torch.arange(256) % 10
+            net = network("decomfl-mnist", (1, 28, 28), 10)
+            p = ImageClassification(x, y, torch.arange(256).split(64), net, Key(0), batch=64)
+            for rounds in (2, 1, 2):
+                before = pages()
+                run(FedAvg(0.1, 4), p, rounds, metrics=())
+            print("activations", (pages() - before) / (rounds * 16))
+
         class Bowl(Problem):
             n, d = 2, 9 * 2**20
             layout = Layout((Layer("x", 9 * 2**20, 1),))
@@ -731,26 +722,46 @@ def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
             def full(self, clients): return None
             def losses(self, y, xi): return y.square().sum(1) / 2
             def grads(self, y, xi): return y.clone()
-        pages = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
-        asked = []
-        note = lambda done: asked.append(pages())
-        rounds, last = map(int, sys.argv[1:])
-        run(FedAvg(0.1, 2), Bowl(), rounds, metrics=(), progress=note)
-        print((asked[-1] - asked[-1 - last]) / last, resident())
+
+        def vectors(rounds=12, last=3, name="vectors"):
+            asked = []
+            run(FedAvg(0.1, 2), Bowl(), rounds, metrics=(), progress=lambda done: asked.append(pages()))
+            print(name, (asked[-1] - asked[-1 - last]) / last, resident())
+
+        def told():
+            os.environ["MALLOC_ARENA_MAX"] = "2"
+            vectors(2, 1, "told")
+
+        for name in sys.argv[1:]:
+            if (child := os.fork()) == 0:
+                globals()[name]()
+                sys.exit()
+            assert os.waitpid(child, 0)[1] == 0
     """
     free = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))} | {"OMP_NUM_THREADS": "1"}
+    names = ["activations", *(["vectors", "told"] if NEWER and not SHORT else [])]
+    command = [sys.executable, "-c", words, *names]
+    done = subprocess.run(command, env=free, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    said = (line.split() for line in done.stdout.splitlines())
+    return {name: [float(number) for number in numbers] for name, *numbers in said}
 
-    def played(environment, *lengths):
-        command = [sys.executable, "-c", words, *map(str, lengths)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return map(float, done.stdout.split())
 
-    asked, resident = played(free, 12, 3)
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
+def test_a_run_keeps_the_memory_of_its_activations():
+    """Steps of a convolutional network hardly ask the system for pages: fewer than its largest activation has (784)."""
+    (asked,) = played()["activations"]
+    assert asked < 50
+
+
+@pytest.mark.skipif(not NEWER, reason="glibc before 2.35 keeps no large blocks, others care for themselves")
+@pytest.mark.skipif(SHORT, reason="where memory is short nothing is kept")
+def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
+    """Vectors of 36 MiB (9,216 pages): a round makes 15 of them, and finds the holes for them from round 9 on."""
+    asked, resident = played()["vectors"]
     assert asked < 9216
     assert resident < 2**29
-    asked, _ = played(free | {"MALLOC_ARENA_MAX": "2"}, 2, 1)  # who has told malloc something is left alone
+    asked, _ = played()["told"]  # who has told malloc something is left alone
     assert asked > 10 * 9216
 
 

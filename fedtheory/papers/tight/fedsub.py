@@ -87,10 +87,11 @@ def on_kinked(t: float, rounds: int = 600) -> dict[str, float]:
     x, u = torch.zeros(2, dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64)
     square = lambda v: float((v**2).sum(-1).mean())
     sums = dict.fromkeys(("G", "B", "D", "H", "moved", "zeta2"), 0.0)
+    algorithms = [FedSub(t / MANY, MANY, fixed(frame, "isotropic")) for frame in frames]
+    drawn = [one.projection.draw(problem.layout, Key(5), torch.float64) for one in algorithms]
     for k in range(2 * rounds):
-        frame = frames[int(torch.randint(2, (1,), generator=g))]
-        algorithm = FedSub(t / MANY, MANY, fixed(frame, "isotropic"))
-        P = algorithm.projection.draw(problem.layout, Key(5), torch.float64)
+        at = int(torch.randint(2, (1,), generator=g))
+        algorithm, P = algorithms[at], drawn[at]
         start = problem.gradients(x)
         path, _, new, dual = fedsub_round.step(algorithm, problem, x, t * P.project(u), P)
         if k >= rounds:

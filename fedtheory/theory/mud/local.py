@@ -1,5 +1,6 @@
 """FedMUD with several local steps and fresh factors: one round in exact expectation over factors and noise."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -262,6 +263,7 @@ def bowl(m: int, n: int, r: int) -> Smooth:
     return Smooth(torch.ones(1, m * n, dtype=DOUBLE), torch.zeros(1, m * n, dtype=DOUBLE), layout=shape)
 
 
+@functools.cache  # checks and their controls share most of these
 @torch.no_grad()
 def left_over(form: str, law: str, K: int, m: int, n: int, r: int, lr: float, windows: int = 1) -> float:
     """E|W|^2/|W_0|^2 on f = |W|^2/2 after so many windows of K local steps, each with factors of its own."""
