@@ -1910,7 +1910,7 @@ MUTANTS = [
         "problems/images.py",
         "self._graphs(name, alone, *given, beside",
         "self._graphs(name, lambda y, index, *draws: of(y, Batch(index, xi.size, *draws)), *given, beside",
-        "test_graphs.py::test_a_run_is_the_same",
+        "test_graphs.py::test_clients_with_weights_of_their_own_are_captured_side_by_side",
     ),
     Mutant(
         "a replay's buffer is handed out",

@@ -117,9 +117,11 @@ def test_a_run_is_the_same(name, how, monkeypatch):
 
 @pytest.mark.parametrize(("name", "times"), [("decomfl-mnist", 1), ("resnet8", 1), ("mlp", 0)])
 def test_clients_with_weights_of_their_own_are_captured_side_by_side(name, times, card, monkeypatch):
-    asked = []
+    asked, stacks = [], set()
     monkeypatch.setattr(graphs, "side_by_side", lambda works: asked.append(len(works)) or [work() for work in works])
     p = problem(name, (12, 12, 12), stacked=True, augment="flip")
+    of = p._gradient
+    monkeypatch.setattr(p, "_gradient", lambda y, xi: stacks.add(len(y)) or of(y, xi))
     y = p.start() + 0.1 * torch.randn(3, p.d, dtype=torch.float64, generator=Key(2).generator())
     for i, xi in enumerate(p.draw(p.clients, 4, Key(1))):
         rows = [p._gradient(y[j : j + 1], xi.client(j)) for j in range(3)]
@@ -128,6 +130,7 @@ def test_clients_with_weights_of_their_own_are_captured_side_by_side(name, times
             own = [p.losses_at(y[j : j + 1], None, xi.client(j)) for j in range(3)]
             torch.testing.assert_close(p.losses(y, xi), torch.cat(own), rtol=1e-9, atol=1e-12)
         assert asked == (2 * times * (i - 1) + 2 * times) * [3] if i > 1 else not asked
+    assert stacks == ({1} if times else {1, 3})  # of convolutions, also before they are captured
     p.grads(y[:1], xi.client(0))
     assert set(asked) <= {3}  # one is alone in its launch
 
