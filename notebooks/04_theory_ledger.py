@@ -843,7 +843,7 @@ check("04.2", answer)
 # %% [markdown]
 # **Exercise 3** (2 points). *Design a control.* The search's worst ratio for Lemma 2, at $K = 8$, stands in section 6.
 # Multiply both constants by a factor $f$: the search must not break the lemma with $6f$ and $12f$, but it must break it
-# with 9/10 of these. The check runs both searches.
+# with 9/10 of these. The check runs the search.
 
 # %%
 answer = ...  # f

@@ -9,6 +9,7 @@ import torch
 from fedtheory.course import first_of
 from fedtheory.course.exercises import Exercise, plain
 from fedtheory.course.exercises.symbolic import same
+from fedtheory.theory.search import ROUNDING
 from fedtheory.theory.ssf.attack import attack
 from fedtheory.theory.ssf.lemma2 import DRIFT, eq10, eq11_12, eq14_15, eq16, lemma2
 from fedtheory.theory.ssf.round import Round, kept, moments, play, steps
@@ -55,16 +56,18 @@ def mass(factor: Callable[..., Any]) -> str:
 
 
 @functools.cache
-def _survives_with(f: float) -> bool:
-    return attack(lemma2(6 * f, 12 * f), "quick", "lemma2", DRIFT).holds
+def _worst_ratio() -> float:
+    """The largest left/right of Lemma 2 that the search finds. With f times the constants each ratio is 1/f of it."""
+    return attack(lemma2(), "quick", "lemma2", DRIFT).ratio
 
 
 def control(f: float) -> str:
     """A factor whose constants the search leaves standing, and 9/10 of which it breaks."""
+    stands = lambda factor: _worst_ratio() <= factor * (1 + ROUNDING)
     return first_of(
         [
-            (lambda: _survives_with(round(f, 6)), "Too small: with these constants the search breaks the lemma."),
-            (lambda: not _survives_with(round(0.9 * f, 6)), "With 9/10 of them the lemma still stands: not yet."),
+            (lambda: stands(f), "Too small: with these constants the search breaks the lemma."),
+            (lambda: not stands(0.9 * f), "With 9/10 of them the lemma still stands: not yet."),
         ]
     )
 
