@@ -16,7 +16,6 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.image import imsave
 from matplotlib.patheffects import withStroke
 from matplotlib.style import context
 from matplotlib.text import Text
@@ -335,7 +334,7 @@ def below(figure: Figure, said: str) -> Figure:
 def save_bytes(figure: Figure) -> bytes:
     """The figure as PNG bytes, without a date, so that the same figure is the same file."""
     stream, dpi = io.BytesIO(), SETTINGS["savefig.dpi"]
-    imsave(stream, _pixels(figure, dpi), format="png", origin="upper", dpi=dpi, metadata={"Software": None})
+    Image.fromarray(_pixels(figure, dpi)).save(stream, "PNG", dpi=(dpi, dpi))
     return stream.getvalue()
 
 
