@@ -29,7 +29,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,63 +53,50 @@ def calls(device: str) -> dict[str, tuple[Callable[[], object], int]]:
     from fedtheory.problems.models.networks import network
 
     toy = MatrixRegression.ssf(0.5, Key(0), batch=20, dtype=torch.float32, device=device)
-    how: dict[str, Callable[[], tuple[Any, Any]]] = {
-        "toy/fedavg": lambda: (FedAvg(1e-2, 5), toy),
-        "toy/scaffold": lambda: (Scaffold(1e-2, 5), toy),
-        "toy/ssf": lambda: (SSFReading.haar(1e-2, 5, 20, factored=True), toy),
+    how: dict[str, tuple[Any, Any]] = {
+        "toy/fedavg": (FedAvg(1e-2, 5), toy),
+        "toy/scaffold": (Scaffold(1e-2, 5), toy),
+        "toy/ssf": (SSFReading.haar(1e-2, 5, 20, factored=True), toy),
     }
     g, shape = torch.Generator().manual_seed(0), (1, 28, 28)
-
-    @cache
-    def pictures() -> tuple[Any, Any]:
-        return torch.randn(64000, *shape, generator=g), torch.randint(10, (64000,), generator=g)
+    x, labels = torch.randn(64000, *shape, generator=g), torch.randint(10, (64000,), generator=g)
 
     def images(name: str, batch: int, clients: int = 100, count: int = 64000, **options: Any) -> Any:
-        (x, labels), parts = pictures(), torch.arange(count).split(count // clients)
+        parts = torch.arange(count).split(count // clients)
         return ImageClassification(
             x[:count], labels[:count], parts, network(name, shape, 10), Key(0), batch=batch, device=device, **options
         )
 
-    local, central = FedAvg(0.05, 10), DeComFLReading(0.05, 1, 10, 1e-3, scalar="central")
-    how["mlp/fedavg"] = lambda: (local, images("mlp", 64))
-    how["cnn/fedavg"] = lambda: (local, images("decomfl-mnist", 64))
-    how["cnn/decomfl"] = lambda: (central, images("decomfl-mnist", 32))
+    how["mlp/fedavg"] = FedAvg(0.05, 10), images("mlp", 64)
+    how["cnn/fedavg"] = FedAvg(0.05, 10), images("decomfl-mnist", 64)
+    how["cnn/decomfl"] = DeComFLReading(0.05, 1, 10, 1e-3, scalar="central"), images("decomfl-mnist", 32)
     times = TIMES if device == "cpu" else {**TIMES, **CARD}
     if device != "cpu":
-        how["cnn/fedavg bf16"] = lambda: (local, images("decomfl-mnist", 64, precision="bf16"))
-        how["cnn/decomfl bf16"] = lambda: (central, images("decomfl-mnist", 32, precision="bf16"))
-        pictures()  # drawn before the coloured ones
+        how["cnn/fedavg bf16"] = how["cnn/fedavg"][0], images("decomfl-mnist", 64, precision="bf16")
+        how["cnn/decomfl bf16"] = how["cnn/decomfl"][0], images("decomfl-mnist", 32, precision="bf16")
         shapes = {"cnn8": ("fedmud-cnn8", 10, 64, 10), "cnn4": ("fedmud-cnn4", 10, 64, 10)}
         shapes |= {"flss": ("flss-cnn", 10, 64, 10), "resnet110": ("resnet110-7", 100, 32, 1)}
         for name, (built, classes, batch, steps) in shapes.items():
-            coloured = torch.randn(6400, 3, 32, 32, generator=g)
+            pictures = torch.randn(6400, 3, 32, 32, generator=g)
             of = torch.randint(classes, (6400,), generator=g)
             net = network(built, (3, 32, 32), classes, view="filter" if steps == 1 else "rows")
             for end, precision in (("", "full"), (" bf16", "bf16")):
                 options = {"batch": batch, "precision": precision, "device": device}
                 clients = torch.arange(6400).split(6400 if steps == 1 else 640)
-                problem = ImageClassification(coloured, of, clients, net, Key(0), **options)
-                how[f"{name}/fedavg{end}"] = lambda steps=steps, problem=problem: (FedAvg(0.01, steps), problem)
+                problem = ImageClassification(pictures, of, clients, net, Key(0), **options)
+                how[f"{name}/fedavg{end}"] = FedAvg(0.01, steps), problem
 
-    made = cache(lambda name: how[name]())
+    def rounds(name: str) -> Callable[[], object]:
+        algorithm, problem = how[name]
+        options = {"sampled": min(10, problem.n), "every": times[name], "metrics": ()}
+        return lambda: run(algorithm, problem, times[name], **options)
 
-    def play(name: str) -> None:
-        algorithm, problem = made(name)
-        run(algorithm, problem, times[name], sampled=min(10, problem.n), every=times[name], metrics=())
-
-    @cache
-    def normed() -> tuple[Any, Any]:
-        problem = images("fedmud-cnn4", 64, clients=20, count=12800, test=tuple(part[-2000:] for part in pictures()))
-        return problem, problem.start()
-
-    def evaluate() -> None:
-        problem, start = normed()
-        problem.accuracy(start)
-
-    found: dict[str, tuple[Callable[[], object], int]] = {
-        name: (partial(play, name), count) for name, count in times.items()
-    }
-    return found | {"evaluation": (evaluate, 1)}
+    found: dict[str, tuple[Callable[[], object], int]] = {name: (rounds(name), count) for name, count in times.items()}
+    tested = (x[-2000:], labels[-2000:])
+    normed = images("fedmud-cnn4", 64, clients=20, count=12800, test=tested)
+    start = normed.start()
+    found["evaluation"] = (lambda: normed.accuracy(start)), 1
+    return found
 
 
 def serve(device: str) -> None:

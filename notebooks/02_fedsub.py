@@ -867,7 +867,7 @@ check("02.2", answer)
 # **Exercise 3** (2 points). In section 2.3 FedSub's dual did not pay: it trades an error that is the same in each round
 # for one that is new in each round. With a smaller step size the model averages over more rounds. Design the experiment
 # in which the dual pays: find a step size at which the plateau *with* the dual is lower than the plateau *without*.
-# (The check runs both, 750 rounds each, a second or two.)
+# (The check runs both, 1,500 rounds each, a few seconds.)
 
 # %%
 answer = ...  # a step size between 0.02 and 0.2

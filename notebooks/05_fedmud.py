@@ -623,8 +623,10 @@ bowl = Quadratic(torch.eye(4)[None], identity[None], layout=square)
 
 def left_over(form, s, seed):
     """|grad f|^2 after 1,000 rounds; a run that stands still ends before."""
-    algorithm, still = FedMUD(0.1, 1, LowRank(0.5, 1.0, form, layers="all"), s), EarlyStopping("error", 3, 1e-6)
-    return float((run(algorithm, bowl, 1000, seed=seed, every=50, stop=still).x - identity).square().sum())
+    algorithm = FedMUD(0.1, 1, LowRank(0.5, 1.0, form, layers="all"), s)
+    still = EarlyStopping("error", 3, 1e-6)
+    x = run(algorithm, bowl, 1000, seed=seed, every=50, stop=still).x
+    return float((x - identity).square().sum())
 
 
 worst = lambda form, s: max(left_over(form, s, seed) for seed in range(3))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,19 +26,14 @@ def fewer(climb: Callable[..., Any], part: int, least: int) -> Callable[..., Any
     return lambda *args, steps, **options: climb(*args, steps=max(least, steps // part), **options)
 
 
-@cache
-def theory(imported: int) -> list[ModuleType]:
-    """The theory's modules, looked up again once more modules are imported: there are thousands."""
-    return [one for of, one in sys.modules.items() if of.startswith("fedtheory.theory.")]
-
-
 @contextmanager
 def brief(part: int) -> Iterator[None]:
     """Within it searches take one in `part` of their steps: at least two, or where many go together one and a batch."""
+    theory = [one for of, one in sys.modules.items() if of.startswith("fedtheory.theory.")]
     with pytest.MonkeyPatch.context() as patch:
         for name, least in (("maximise", 2), ("maximise_together", 1)):
             climb = getattr(search, name)
-            for module in theory(len(sys.modules)):
+            for module in theory:
                 if getattr(module, name, None) is climb:
                     patch.setattr(module, name, fewer(climb, part, least))
         yield

@@ -18,11 +18,12 @@ from unittest.mock import patch
 
 
 def fork(work: Callable[[], int | None], out: Path, err: Path) -> int:
-    """The exit status of `work()` in a fork of this process, whose output goes to two files."""
+    """The exit status of `work()` in a fork of this process, whose output goes to two files; SIGALRM's after 600 s."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            signal.alarm(600)
             _say_in(out, err)
             sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
             status = work() or 0

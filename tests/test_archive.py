@@ -119,7 +119,7 @@ def test_the_command_packs_and_says_so(packed):
 
 
 def test_the_committed_runs_are_whole():
-    """All 2,555 are read, sealed and under the names of their words."""
+    """All are read, sealed and under the names of their words."""
     found = list(archive.runs(FIGURES))
     assert len(found) >= 2555
     assert len(list((FIGURES / "runs").iterdir())) <= 12

@@ -261,7 +261,6 @@ def killed(tmp_path_factory):
     out, err = folder / "out", folder / "err"
 
     def work():
-        signal.alarm(240)
         import kill_and_resume
 
         kill_and_resume.main(folder)

@@ -83,13 +83,13 @@ def new_line_12(answer: Any) -> str:
 def _plateau(lr: float, dual: bool) -> float:
     """The summed error of FedSub's last 300 rounds at a rate, with its dual or without."""
     problem = Quadratic.random(N, M, Key(0).fold("problem"))
-    return sum(run(FedSub(lr, TAU, Spherical(R), dual=dual, form="sums"), problem, 750)["error"][-300:])
+    return sum(run(FedSub(lr, TAU, Spherical(R), dual=dual, form="sums"), problem, 1500)["error"][-300:])
 
 
 def better_with_dual(answer: float) -> str:
     """A step size at which the plateau with the dual lies below that without."""
     if not 0.02 <= answer <= 0.2:
-        return "Outside of 0.02 to 0.2: 750 rounds are too few for it, or the step is too long."
+        return "Outside of 0.02 to 0.2: 1,500 rounds are too few for it, or the step is too long."
     with_dual, without = (_plateau(round(answer, 6), dual) for dual in (True, False))
     return "" if with_dual < without else f"The plateau with the dual is {with_dual / without:.3g} times that without."
 
