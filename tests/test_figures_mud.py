@@ -406,6 +406,13 @@ def test_fedpara_under_three_readings():
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 
 
+def kept_run(name, column, scale):
+    """The result of a table's run with seed 0, from the archives."""
+    words = spec(algorithm(name, column, scale), column, scale, 0).words()
+    (kept,) = (one for one in archive.names(FIGURES) if one.startswith(store._first(words)))
+    return json.loads(archive.read(FIGURES, kept))["result"]
+
+
 def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
     """Conclusions and results: one reading contradicts both levels, the other leaves both open; bytes of kept runs."""
     verdict = {}
@@ -422,9 +429,7 @@ def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
     assert (round(tensor["ours"], 1), round(tensor["gap"], 1), tensor["seeds"]) == (85.1, 2.8, 1)
     both = {}
     for name in ("EF21-P", "FedMUD+BKD+AAD"):
-        words = spec(algorithm(name, "FMNIST IID", "large"), "FMNIST IID", "large", 0).words()
-        (kept,) = (name for name in archive.names(FIGURES) if name.startswith(store._first(words)))
-        columns = json.loads(archive.read(FIGURES, kept))["result"]["columns"]
+        columns = kept_run(name, "FMNIST IID", "large")["columns"]
         both[name] = columns["up_bytes"][-1] + columns["down_bytes"][-1]
     assert 1.45 < both["EF21-P"] / both["FedMUD+BKD+AAD"] < 1.55
 
@@ -449,16 +454,6 @@ def test_what_is_said_of_freezing_and_speed():
     assert set(of(r".*: FedMUD converges faster than FedLMT")) == {"inconclusive"}
 
 
-def column_of_all_images():
-    """Accuracies of Table 1's first CIFAR-10 column on 49,923 images, from the kept runs: it has no record yet."""
-    found = {}
-    for name in TABLE1:
-        words = spec(algorithm(name, "CIFAR-10 N1", FULL), "CIFAR-10 N1", FULL, 0).words()
-        (kept,) = (one for one in archive.names(FIGURES) if one.startswith(store._first(words)))
-        found[name] = last(json.loads(archive.read(FIGURES, kept))["result"], 2)
-    return found
-
-
 def test_what_is_said_of_the_eight_layers():
     """Results, hours and conclusions: the order of distances to FedAvg, and who stands elsewhere."""
     both = [
@@ -473,7 +468,7 @@ def test_what_is_said_of_the_eight_layers():
     distances = lambda of: {name: (round(-row["gap"], 1), round(-row["printed gap"], 1)) for name, row in of.items()}
     behind, labels = map(distances, both)
     said = (FIGURES.parent / "docs" / "results.md").read_text()
-    whole = column_of_all_images()
+    whole = {name: last(kept_run(name, "CIFAR-10 N1", FULL), 2) for name in TABLE1}  # it has no record yet
     for name in behind.keys() - {"FedAvg"}:
         cells = [f"{ours} ({printed})" for ours, printed in (behind[name], labels[name])]
         cells += [f"{whole['FedAvg'] - whole[name]:.1f}"]
