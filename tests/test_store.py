@@ -390,6 +390,19 @@ def test_runs_of_other_versions_are_taken_and_said(tmp_path, inline):
     assert again.provenance([])["count"] == 0
 
 
+@pytest.mark.parametrize("images", [20_000, 49_923])
+def test_another_number_of_images_than_described_is_said(tmp_path, images):
+    part = replace(ON_IMAGES, options=(("data", "cifar10"), ("network", "mlp"), ("partial", True)))
+    some = replace(part, options=(*part.options[:2], ("partial", images)))
+    runner = Runner(tmp_path)
+    for spec in (part, some):
+        found = {"data": {"cifar10 train": {"images": images}}, "versions": store.versions(), "device": "cpu"}
+        runner._origins[store._first(spec.words())] = found | {"name": "kept"}
+    said = [f"CIFAR-10 had {images:,} training images in these runs, not 20,000 as described"]
+    assert runner.provenance_notes(runner.provenance([part])) == said * (images != 20_000)
+    assert runner.provenance_notes(runner.provenance([some])) == []
+
+
 def test_numbers_that_are_not_finite_come_back(tmp_path, inline):
     spec = replace(CONVEX, algorithm=FedAvg(30.0, 5), rounds=4000, every=1)
     first = Runner(tmp_path, workers=1)([spec])[spec]

@@ -256,9 +256,12 @@ class Builder:
     long: Callable[["Spec", str], bool] = lambda spec, device: False
 
 
+_PART = "cifar10 (partial)"  # the images that are there, however many
+
+
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
     some = options["data"] == "cifar10" and options.get("partial")
-    parts = [options["data"] + (" (partial)" if some is True else f" ({some:,} images)" if some else "")]
+    parts = [_PART if some is True else options["data"] + (f" ({some:,} images)" if some else "")]
     if "subset" in options:
         parts.append(f"{options['subset']:,} images")
     if "side" in options:
@@ -786,12 +789,15 @@ class Runner:
         return {"count": len(used), "made with": dict(made_with), "data": data, "kept": kept}
 
     def provenance_notes(self, runs: dict[str, Any]) -> list[str]:
-        """Of such a provenance, what a reader should know: runs of other versions or another device."""
+        """Of such a provenance, what a reader should know: runs of other versions, devices or numbers of images."""
         others = {maker: n for maker, n in runs["made with"].items() if maker != _maker(versions(), self.device)}
-        return [
+        said = [
             f"{n} of {runs['count']} runs were made with {maker}; the numbers are expected to agree to rounding"
             for maker, n in others.items()
         ]
+        if any(_PART in ran for ran in runs["kept"]) and (here := runs["data"]["cifar10 train"]["images"]) != 20_000:
+            said.append(f"CIFAR-10 had {here:,} training images in these runs, not 20,000 as described")
+        return said
 
 
 def split(wanted: Iterable[Spec | Work]) -> tuple[list[Spec], list[Work]]:
