@@ -86,8 +86,9 @@ def test_it_starts_at_the_modules_own_weights_and_leaves_the_module_alone(build)
 def test_an_exported_model_is_the_module_with_these_weights(build):
     module = made(build)
     of = problem(module)
-    x = run(FedAvg(0.1, 2), of, 2).x
-    module.load_state_dict(of.export(x))
+    history = run(FedAvg(0.1, 2), of, 2)
+    x = history.x
+    module.load_state_dict(of.export(history))
     assert torch.allclose(parameters_to_vector(module.parameters()).double(), x, rtol=1e-6)
     assert all(torch.equal(value, of.export(x)[name].to(value)) for name, value in module.state_dict().items())
     with pytest.raises(ValueError, match="network='mlp': expected a module of yours"):

@@ -105,6 +105,13 @@ def test_an_exported_model_is_the_module_with_these_weights(name):
     torch.testing.assert_close(found, wanted)
 
 
+def test_a_history_is_exported_as_its_model():
+    P = problem(dtype=torch.float32)
+    history = run(FedAvg(1e-2, 1), P, 1, metrics=())
+    found = P.export(history)
+    assert all(torch.equal(found[name], value) for name, value in P.export(history.x).items())
+
+
 # Prompts
 
 

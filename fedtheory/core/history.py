@@ -92,6 +92,11 @@ class History:
         """The final global model, (d,)."""
         return self.state.server.x
 
+    @staticmethod
+    def model_of(x: "torch.Tensor | History", d: int) -> torch.Tensor:
+        """A model x (d,), or a History's. Raises ValueError or TypeError where it is none."""
+        return checks.tensor("x", x.x if isinstance(x, History) else x, (d,))
+
     def __iter__(self) -> Iterator[dict[str, float]]:
         for row in zip(*self.columns.values()):
             yield dict(zip(self.columns, row))

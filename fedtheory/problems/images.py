@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
+from fedtheory.core.history import History
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost
 from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift, own_modes
@@ -278,15 +279,15 @@ class ImageClassification(Minibatches):
         """The network's initial weights, (d,)."""
         return self.network.init(self.key, self.std).to(self.device, self.dtype)
 
-    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The `state_dict` of the module that was passed, with the weights x (d,).
+    def export(self, x: torch.Tensor | History) -> dict[str, torch.Tensor]:
+        """The `state_dict` of the module that was passed, with the weights x (d,), or with those of a History.
 
         Raises ValueError for a network of the package, which has no module.
         """
         if self._module is None:
             fix = "pass a torch.nn.Module as the network; problem.layout.matrices(x) gives the layers of any"
             checks.reject("network", self.network.name, "a module of yours", fix)
-        return modules.state_dict(self._module, checks.tensor("x", x, (self.d,)))
+        return modules.state_dict(self._module, History.model_of(x, self.d))
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations and augmented images depend on the key and on i alone."""

@@ -626,7 +626,7 @@ class Supervised(Minibatches):
             checks.instance("x", x, History, "pass the History of a run in this process: clients keep a part")
             checks.whole("client", client, 0, self.n - 1, f"pass client=0, or another of the {self.n}")
             view = self.with_local(x.state.own.local[client : client + 1])  # type: ignore[union-attr, operator]
-        x = checks.tensor("x", x.x if isinstance(x, History) else x, (self.d,))
+        x = History.model_of(x, self.d)
         found = modules.state_dict(self.scored.module, torch.cat(view._weights(view._whole(x[None])), 1)[0])
         for (name, _), pair in zip(self.scored.norms, view.moments(x)):
             found |= zip((f"{name}.{one}" for one in layers.STATISTICS), pair.cpu())

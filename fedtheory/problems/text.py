@@ -17,6 +17,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
+from fedtheory.core.history import History
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Constants, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
@@ -313,9 +314,12 @@ class TextClassification(Problem):
         """The pretrained weights, (d,), on the CPU: `run` makes the copy that it works on."""
         return self.model.start
 
-    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The language model's `state_dict` with the weights x (d,), for `load_state_dict` or `save_pretrained`."""
-        return self.model.state_dict(checks.tensor("x", x, (self.d,)))
+    def export(self, x: torch.Tensor | History) -> dict[str, torch.Tensor]:
+        """The language model's `state_dict` with the weights x (d,), or with those of a History.
+
+        It is for `load_state_dict` or `save_pretrained`.
+        """
+        return self.model.state_dict(History.model_of(x, self.d))
 
     def fingerprint(self) -> str:
         """Also of what the model holds beside its trained weights, and of the words that it chooses from."""
