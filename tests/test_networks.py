@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from fedtheory import (
+    BAFFLE,
     SSF,
     FedAvg,
     FedCom,
@@ -660,6 +661,7 @@ HALVES = [torch.arange(20), torch.arange(20, 40)]
         (lambda: ImageClassification(X, Y, HALVES, NET, Key(0)).steps, "epochs=None"),
         (lambda: run(FedAvg(0.1, 3), problem(epochs=1), 1, metrics=("error",)), "x_star=None"),
         (lambda: run(FedAvg(0.1, 2), problem(epochs=1), 1, metrics=()), "local_steps=2"),
+        (lambda: run(BAFFLE(0.1), problem(epochs=1), 1, metrics=()), "epochs=None"),
         (lambda: run(FedAvg(0.1, 2), problem(), 1, metrics=(), threads=0), "threads=0"),
         (lambda: ImageClassification.load("digits", "mlp", Key(0), partition="shards"), "partition='shards'"),
         (lambda: ImageClassification.load("digits", "mlp", Key(0), subset=10**6), "subset=1000000"),

@@ -75,9 +75,8 @@ class Minibatches(Problem):
     def _drawn(self, clients: torch.Tensor, steps: int, key: Key) -> list[list[torch.Tensor]]:
         """The batches of each client."""
         if self.epochs is not None and steps != self.steps and {steps} != set(self.steps_of(clients)):
-            checks.reject(
-                "local_steps", steps, f"{self.steps} for {self.epochs} epochs", "pass local_steps=problem.steps"
-            )
+            fix = "pass local_steps=problem.steps, or construct the problem with epochs=None"
+            checks.reject("local_steps", steps, f"{self.steps} for {self.epochs} epochs", fix)
         return [self._rows(int(i), steps, key.fold(int(i)).generator()) for i in clients]
 
     def _batches(self, rows: list[list[torch.Tensor]]) -> list[Batch]:
