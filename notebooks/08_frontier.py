@@ -538,8 +538,7 @@ assert all(0 < ordered < pairs for ordered, pairs in counts)
 #
 # We make one condition harder and keep the learning rates of the task itself. A method breaks if a run diverges, or if
 # it surely loses more than ten points against the easiest value: the whole 95% interval of the difference, paired by
-# seed. A method that diverges at the easiest value already is not compared. Label skew and participants were run with
-# all methods, the other conditions without the newer ones.
+# seed. A method that diverges at the easiest value already is not compared.
 
 
 # %%
@@ -592,18 +591,17 @@ assert 9 < skew["FedDC", 0.05]["lost_high"] < 10
 compression = broken("compression")
 
 # %% [markdown]
-# Top-k and STC, which choose the largest entries, lose four and two points at 1/128. Methods that choose at random lose
-# more: SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 14. FedMUD's
-# numbers are the same from 1/32 to 1/128, for rank 1 cannot be halved.
+# Top-k, SCAFCOM and STC, which choose the largest entries, lose four to two points at 1/128. Methods that choose at
+# random lose more: SSF 17, SCALLION 29, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum,
+# loses 15. FedMUD's numbers are the same from 1/32 to 1/128, for rank 1 cannot be halved.
 
 # %% tags=["hide-input"]
 # Checks: what is said of compression
 hard = {name: row for (name, value), row in compression.items() if value == 1 / 128}
-assert hard["STC"]["lost_high"] < 5
-assert hard["Top-k"]["lost"] < 5
-assert min(hard[name]["lost_low"] for name in ("EF21-P", "SSF")) > 10
-assert 14 < hard["DGC"]["lost"] < 15
-assert all(hard[name]["quality"] == compression[name, 1 / 32]["quality"] for name in ("FedMUD", "FedMUD+BKD+AAD"))
+rounded = {name: round(hard[name]["lost"]) for name in ("STC", "SCAFCOM", "Top-k", "DGC", "SSF", "SCALLION", "EF21-P")}
+assert list(rounded.values()) == [2, 3, 4, 15, 17, 29, 41]
+assert min(hard[name]["lost_low"] for name in ("EF21-P", "SCALLION", "SSF")) > 10
+assert hard["FedMUD"]["quality"] == compression["FedMUD", 1 / 32]["quality"]
 
 # %%
 few = broken("participants")
@@ -630,13 +628,14 @@ silent = broken("lag")
 # Of five clients that download, each falls silent with this probability (one always answers). At 0.9 about one client
 # is left in a round, as with few participants. One thing is new. Control variates and duals (SCAFFOLD, FedDyn, FedDC)
 # are as old as a client's last answer, and yet these three lose only one to two points, FedAvg three. The intervals of
-# these four overlap.
+# these four overlap. FedCM again loses most of its family, 29.
 
 # %% tags=["hide-input"]
 # Checks: what is said of silence
 late = {name: row for (name, value), row in silent.items() if value == 0.9}
 assert all(0 < late[name]["lost"] < 2.1 < 3 < late["FedAvg"]["lost"] for name in exact)
 assert all(late[name]["lost_high"] > late["FedAvg"]["lost_low"] for name in exact)
+assert round(max(late[name]["lost"] for name in whole)) == round(late["FedCM"]["lost"]) == 29
 assert min(late[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) > 25
 
 # %% [markdown]
@@ -647,8 +646,8 @@ assert min(late[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) > 
 precision = broken("precision")
 
 # %% [markdown]
-# Nobody loses ten points, no method of the first family loses one. DeComFL loses three on average and FedZO one and a
-# half, with intervals that just touch zero. With ten directions, five steps and five clients much of the error averages
+# Nobody loses ten points, no method of the first family loses one. HiSo loses four on average, DeComFL three and FedZO
+# one and a half, with intervals that hold zero. With ten directions, five steps and five clients much of the error averages
 # out. FedHM diverges on some seed in any precision.
 
 # %% tags=["hide-input"]
@@ -656,7 +655,9 @@ precision = broken("precision")
 coarse = {name: row for (name, value), row in precision.items() if value == "bfloat16"}
 assert not any(row["lost_low"] > 10 for row in precision.values())
 assert all(abs(coarse[name]["lost"]) < 1 for name in whole if name in coarse)
-assert all(-0.5 < coarse[name]["lost_low"] < 0 < 1 < coarse[name]["lost"] < 4 for name in ("DeComFL", "FedZO"))
+zeroth = {"HiSo": 3.8, "DeComFL": 3.3, "FedZO": 1.6}
+assert {name: round(coarse[name]["lost"], 1) for name in zeroth} == zeroth
+assert all(coarse[name]["lost_low"] < 0 for name in zeroth)
 assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16"))
 
 # %% [markdown]

@@ -24,9 +24,6 @@ MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, wo
     "use/network", "use/rank", "use/reset", "use/step", "use/targets",
     *(f"{of}/tight" for of in (*PAPERS, "family")),
 )  # fmt: skip
-WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
-    "ssf/readings", "frontier/compression", "frontier/lag", "frontier/precision",
-)  # fmt: skip
 WITHOUT_FERRET = ("frontier/mnist", "frontier/fashion_mnist", "frontier/cifar10")  # an hour and a half each
 MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.early]
 
@@ -82,7 +79,7 @@ def same(found, committed):
     return found == committed
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name not in (*MEASURED, *WITHOUT_RUNS)])
+@pytest.mark.parametrize("name", [name for name in MADE if name not in MEASURED])
 def test_a_record_is_what_todays_code_makes_of_its_runs(name, monkeypatch):
     record, result = fresh(name, monkeypatch)
     for found, committed in zip(plain([cell.written() for cell in result.cells]), record["cells"], strict=True):
@@ -100,11 +97,3 @@ def test_what_is_counted_is_judged_as_today(name, monkeypatch):
     record, result = fresh(name, monkeypatch)
     judged = [(cell.cell, cell.verdict, cell.reason) for cell in result.cells]
     assert judged == [(cell["cell"], cell["verdict"], cell["reason"]) for cell in record["cells"]]
-
-
-@pytest.mark.parametrize("name", WITHOUT_RUNS)
-def test_what_lacks_runs_is_named(name, monkeypatch):
-    """An item is not left out longer than it must be."""
-    monkeypatch.setattr(store.Runner, "_say_stale", lambda *given: None)
-    with pytest.raises(AssertionError, match="runs are not there"):
-        fresh(name, monkeypatch)
