@@ -647,8 +647,8 @@ precision = broken("precision")
 
 # %% [markdown]
 # Nobody loses ten points, no method of the first family loses one. HiSo loses four on average, DeComFL three and FedZO
-# one and a half, with intervals that hold zero. With ten directions, five steps and five clients much of the error averages
-# out. FedHM diverges on some seed in any precision.
+# one and a half, with intervals that hold zero. With ten directions, five steps and five clients much of the error
+# averages out. FedHM diverges on some seed in any precision.
 
 # %% tags=["hide-input"]
 # Checks: what is said of low precision
