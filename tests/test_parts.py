@@ -12,6 +12,7 @@ from fedtheory import (
     ClientMomentum,
     ClippedGradients,
     FedAvg,
+    FedProx,
     Key,
     LocalLayers,
     MaskedUploads,
@@ -199,7 +200,7 @@ def test_compressed_uploads_have_the_right_mean_and_fewer_bytes():
     plain = next_up(method, PROBLEM.start())
     bytes_of = {QuantizedUploads(method, 8): 2 * (PROBLEM.d + 8), SparseUploads(method, 0.4): 2 * (8 * KEPT + 8)}
     for part, sent in bytes_of.items():
-        ups = [part.unpacked(up_at(part, t), PROBLEM.d) for t in range(200)]
+        ups = [part.unpacked(up_at(part, t), PROBLEM.start()) for t in range(200)]
         for name in ("dy", "c"):
             whole, rows = getattr(plain, name), torch.stack([getattr(up, name) for up in ups])
             wide = whole.abs().amax(1, keepdim=True) / 127 if "8 bits" in part.name else whole.abs() * PROBLEM.d / KEPT
@@ -228,6 +229,15 @@ def test_masks_cancel_in_the_sum(method):
     masked, whole = (run(one, problem, 5, seed=1) for one in (MaskedUploads(method), method))
     torch.testing.assert_close(masked.x, whole.x, rtol=0, atol=5 * 2.0**-31)
     assert masked["up_scalars"][-1] == whole["up_scalars"][-1] + 5 * 5 * len(next_up(method, problem.start()).__dict__)
+
+
+def test_masks_and_levels_keep_the_precision_of_the_model():
+    problem = Quadratic.random(n=5, d=6, key=Key(0), dtype=torch.float32)
+    for method in (FedAvg(0.1, 3), FedProx(0.1, 3), Scaffold(0.1, 3), SSF.haar(0.1, 3, 2)):
+        whole = run(method, problem, 3).x
+        masked, rounded = (run(part(method), problem, 3).x for part in (MaskedUploads, QuantizedUploads))
+        assert masked.dtype == rounded.dtype == torch.float32
+        torch.testing.assert_close(masked, whole, rtol=0, atol=1e-6)
 
 
 def test_masks_hide_each_upload():

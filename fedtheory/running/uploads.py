@@ -155,15 +155,15 @@ class _Packed(Around):
         return kind(*(part for of in packed.values() for part in of.values())), own
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Any, Any]:
-        return self.method.server(server, down, self.unpacked(up, len(server.x)), clients, key)
+        return self.method.server(server, down, self.unpacked(up, server.x), clients, key)
 
-    def unpacked(self, up: Any, d: int) -> Any:
-        """The method's own upload."""
+    def unpacked(self, up: Any, x: torch.Tensor) -> Any:
+        """The method's own upload, in the precision of the model x."""
         if self.neutral:
             return up
         kind = type(up).of
         parts = [{part: getattr(up, f"{name}_{part}") for part in type(up).parts} for name in field_names(kind)]
-        return kind(*(self.unpack(part, d) for part in parts))
+        return kind(*(self.unpack(part, len(x)).to(x) for part in parts))
 
 
 @cache
@@ -303,7 +303,7 @@ class MaskedUploads(_Packed):
         if not self.neutral and len(clients) < server.n:
             expected = f"all {server.n} clients: the masks of those that are absent do not cancel"
             checks.reject("sampled", len(clients), expected, "leave out sampled, sampler and dropout")
-        new, reply = self.method.server(server.method, down, self.unpacked(up, len(server.x)), clients, key)
+        new, reply = self.method.server(server.method, down, self.unpacked(up, server.x), clients, key)
         return Masked(new, server.n), reply
 
 
