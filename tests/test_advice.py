@@ -57,8 +57,10 @@ def test_a_condition_adds_the_digits_at_the_nearest_value(tables):
 
 
 def test_what_is_refused(tables):
-    with pytest.raises(ValueError, match=r"^up=0.01: .*the least up is 0.1$"):
+    with pytest.raises(ValueError, match=r"^up=0.01: .*the least is 0.1$"):
         advise(up=0.01, tasks=tables)
+    with pytest.raises(ValueError, match=r"^memory=0.01: .*raise it"):
+        advise(up=1.0, memory=0.01, tasks=tables)
     with pytest.raises(ValueError, match=r"participation=1\.5"):
         advise(participation=1.5, tasks=tables)
     with pytest.raises(ValueError, match="memory=0"):

@@ -141,9 +141,11 @@ def _weighed(
     dear = [name for name in tried if any(shares[name][axis] > limit * (1 + 1e-9) for axis, limit in limits.items())]
     within = [name for name in tried if name not in dear]
     if not within:
-        axis, share = next(iter(limits.items()))
-        least = min(one[axis] for one in shares.values())
-        checks.reject(axis, share, "limits that some method keeps", f"raise them: the least {axis} is {least:.2g}")
+        least = {axis: min(one[axis] for one in shares.values()) for axis in limits}
+        lacking = [axis for axis, limit in limits.items() if least[axis] > limit * (1 + 1e-9)]
+        axis = next(iter(lacking or limits))
+        fix = f"raise it: the least is {least[axis]:.2g}" if lacking else "raise one: no method keeps all of them"
+        checks.reject(axis, limits[axis], "limits that some method keeps", fix)
     best = {source: max(_or_least(rows[name]["quality"]) for name in within) for source, rows in found.items()}
     floor = {source: max(_or_least(rows[name]["low"]) for name in within) for source, rows in found.items()}
     beaten = [
