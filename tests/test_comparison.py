@@ -11,7 +11,20 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fedtheory import SSF, Comparison, FedAvg, FedProx, Key, Quadratic, Scaffold, compare_methods, run, run_seeds
+from fedtheory import (
+    SSF,
+    Budget,
+    Comparison,
+    EarlyStopping,
+    FedAvg,
+    FedProx,
+    Key,
+    Quadratic,
+    Scaffold,
+    compare_methods,
+    run,
+    run_seeds,
+)
 from fedtheory.running.comparison import _tune
 from tests.cases import problem as network
 from tests.test_rounds import refused
@@ -38,6 +51,18 @@ def test_the_rate_is_the_best_of_the_tuning_runs_and_the_seeds_are_others():
     assert [row["error"] for row in rows] == sorted(row["error"] for row in rows)
     assert rows[0]["up_bytes"] == found.runs[rows[0]["method"]].histories[0]["up_bytes"][-1]
     assert all(row["method"] in repr(found) for row in rows)
+
+
+def test_tuning_ends_where_the_runs_do():
+    """A budget is spent in the first rounds, where a larger step pays; a rule's metric is measured in tuning, too."""
+    stop = Budget(bytes=8 * 8 * 6 * 3)
+    found = compare_methods(["FedAvg"], PROBLEM, 100, rates=(0.3, 0.01), seeds=1, stop=stop)
+    alone = {lr: run(FedAvg(lr, 5), PROBLEM, 100, seed=100, stop=stop)["error"][-1] for lr in (0.3, 0.01)}
+    assert {lr: found.tried["FedAvg"][lr] for lr in alone} == alone
+    by_loss = compare_methods(["FedAvg"], PROBLEM, 9, rates=(0.1,), seeds=1, stop=EarlyStopping("loss"), metric="loss")
+    assert by_loss.metric == "loss"
+    assert "error" in repr(compare_methods([FedAvg(0.1, 5)], PROBLEM, 3, seeds=1, metrics=("loss",)))
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 3, checkpoint="kept"), "checkpoint=", "run_seeds")
 
 
 @pytest.mark.parametrize(

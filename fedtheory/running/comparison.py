@@ -147,7 +147,7 @@ def compare_methods(
         seeds: how many, or which.
         metric: of the table; None: the accuracy where there are classes, else the problem's first metric.
         local_steps, ratio: of methods that are named: K, and the share of the numbers that a compressed message keeps.
-        options: of `run`, such as `sampled`.
+        options: of `run`, such as `sampled`; not `checkpoint`.
 
     >>> from fedtheory import FedAvg, Key, Quadratic
     >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
@@ -156,6 +156,10 @@ def compare_methods(
     ['SCAFFOLD', 'FedAvg']
     """
     checks.spelled(options, compare_methods, run)
+    if options.get("checkpoint") is not None:
+        checks.reject(
+            "checkpoint", options["checkpoint"], "none in a comparison", "pass it to run_seeds, method by method"
+        )
     if not methods or not rates:
         name = "rates" if methods else "methods"
         checks.reject(name, [], "at least one", "leave rates out" if methods else "pass for example ['FedAvg', 'SSF']")
@@ -177,7 +181,8 @@ def compare_methods(
         entries[name] = entry
     judged = "loss" if made.constants.x_star is None else "error"
     metric = metric or ("accuracy" if "accuracy" in made.metrics else made.metrics[0])
-    wanted = tuple(dict.fromkeys((metric, *made.metrics)))
+    wanted = tuple(dict.fromkeys((metric, *options.get("metrics", made.metrics))))
+    options = {**options, "metrics": wanted}
     tried: dict[str, dict[float, float]] = {}
     runs: dict[str, Runs] = {}
     best: dict[str, float | None] = {}
@@ -190,7 +195,7 @@ def compare_methods(
             lr = min(tried[name], key=lambda lr: tried[name][lr])
             best[name], entry = lr, _method(entry, lr)
         with may_diverge():
-            runs[name] = run_seeds(entry, problem, rounds, seeds, **{"metrics": wanted} | options)
+            runs[name] = run_seeds(entry, problem, rounds, seeds, **options)
     return Comparison(metric, runs, tried, best)
 
 
@@ -212,7 +217,9 @@ def _tune(end: Callable[[float], float], rates: Sequence[float]) -> dict[float, 
 
 
 def _end(method: Algorithm, problem: Problem, rounds: int, judged: str, options: Mapping[str, Any]) -> float:
-    chosen = {"seed": _TUNING_SEED, "every": rounds, "metrics": (judged,)}
+    chosen: dict[str, Any] = {"seed": _TUNING_SEED, "every": rounds, "metrics": (judged,)}
+    if options.get("stop"):  # it is asked at each record, and may read any metric
+        chosen |= {"every": options.get("every", 1), "metrics": tuple(dict.fromkeys((judged, *options["metrics"])))}
     with may_diverge():
         history = run(method, problem, rounds, **{k: v for k, v in options.items() if k not in chosen}, **chosen)
     found = history[judged][-1]
