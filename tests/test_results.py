@@ -49,6 +49,8 @@ def test_a_saved_history_comes_back_bit_for_bit(dtype, tmp_path):
     assert back.x.dtype == dtype
     assert torch.equal(back.x, one.x)
     assert repr(back) == repr(one)
+    with pytest.raises(OSError, match=r"a folder that is there\. Fix: make it"):
+        one.save(tmp_path / "missing" / "one.json")
 
 
 def test_a_diverged_history_is_saved_with_its_numbers_that_are_not_finite(tmp_path):
@@ -159,6 +161,12 @@ def test_several_seeds_are_the_runs_one_by_one():
     pyplot.close(ax.figure)
 
 
+def test_each_seed_has_checkpoints_of_its_own(tmp_path):
+    once, again = (run_seeds(METHOD, MADE, 4, seeds=2, checkpoint=tmp_path) for _ in range(2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seed-0", "seed-1"]
+    assert once.last() == again.last() == run_seeds(METHOD, MADE, 4, seeds=2).last()
+
+
 def test_differences_are_paired():
     """The mean is the difference of means, and the interval narrower than that of seeds that vary alike."""
     one, other = (run_seeds(method, MADE, 12, seeds=4) for method in (METHOD, Scaffold(0.2, 3)))
@@ -166,6 +174,8 @@ def test_differences_are_paired():
     assert mean == pytest.approx(one.interval()[0] - other.interval()[0])
     assert low < mean < high
     assert interval([a - b for a, b in zip(one.last(), other.last())]) == (mean, low, high)
+    swapped = run_seeds(METHOD, MADE, 12, seeds=4, metrics=("loss", "error"))
+    assert one.difference(swapped) == (0, 0, 0)  # of the errors, which `swapped` has second
     with pytest.raises(ValueError, match=r"other\.seeds=\(0,\): expected the same seeds"):
         one.difference(run_seeds(METHOD, MADE, 2, seeds=1))
 

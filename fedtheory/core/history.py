@@ -182,6 +182,9 @@ class _Model:
 def write(path: str | Path, content: dict[str, Any]) -> None:
     if (path := checks.path("path", path)).is_dir():
         checks.reject("path", str(path), "a file to write", f"pass {str(path / 'history.json')!r}", OSError)
+    if not path.parent.is_dir():
+        fix = f"make it: pathlib.Path({str(path.parent)!r}).mkdir(parents=True)"
+        checks.reject("path", str(path), "a file in a folder that is there", fix, OSError)
     write_atomic(path, seal(plain(content), None))
 
 

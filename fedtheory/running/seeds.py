@@ -54,7 +54,8 @@ class Runs:
         """
         if self.seeds != other.seeds:
             checks.reject("other.seeds", other.seeds, f"the same seeds, {self.seeds}", "run both from the same seeds")
-        return _spread([a - b for a, b in zip(self.last(metric), other.last(metric))])
+        name = self._metric(metric)
+        return _spread([a - b for a, b in zip(self.last(name), other.last(name))])
 
     def frame(self) -> Any:
         """All records as a pandas frame, with a column "seed"."""
@@ -108,7 +109,8 @@ def run_seeds(
             command line does.
         rounds: of each run.
         seeds: how many: 0, 1, ...; or the seeds themselves.
-        options: of `run`. A function `log` gets each row with its "seed".
+        options: of `run`. A function `log` gets each row with its "seed"; each seed's checkpoints lie in a folder of
+            their own, `seed-0` and so on.
 
     Returns `Runs`, whose docstring has an example. After Ctrl-C in a notebook the runs that are finished come back.
     """
@@ -118,11 +120,13 @@ def run_seeds(
     chosen = range(checks.whole("seeds", seeds, 1, _MOST)) if isinstance(seeds, int) else seeds
     if not chosen or len(set(chosen)) < len(chosen):
         checks.reject("seeds", chosen, "seeds, each once", "pass a number or for example [0, 1, 2]")
-    histories, log = [], options.get("log")
+    histories, log, folder = [], options.get("log"), options.get("checkpoint")
     for seed in chosen:
         made = problem if isinstance(problem, Problem) else problem(Key(seed).fold("data"))
         if log is not None:
             options["log"] = lambda row, seed=seed, log=log: log({"seed": seed, **row})
+        if folder is not None:
+            options["checkpoint"] = checks.path("checkpoint", folder) / f"seed-{seed}"
         history = run(algorithm, made, rounds, seed=seed, **options)
         if history.interrupted is not None:
             if not histories:
