@@ -16,6 +16,7 @@ from fedtheory.core.loop import sample_clients
 from fedtheory.core.message import Known, Seed, cost
 from fedtheory.maps.directions import Direction, Field, slopes, walk
 from fedtheory.problems.models.networks import network
+from tests.test_rounds import refused
 
 T, SEED, MU = 12, 11, 0.3
 PROBLEMS = {
@@ -280,6 +281,13 @@ def test_a_pooled_problem_is_the_global_loss(problem):
     shifted = pooled.losses_at(x[None], lambda j, layer: layer + 0.1, xi)
     assert abs(float(shifted[0]) - whole.loss(x + 0.1)) < 1e-5
     assert pooled.fingerprint() != whole.fingerprint()
+
+
+def test_clients_of_unequal_steps_are_not_pooled():
+    """The gradient of those that are done would be left out."""
+    refused(lambda: Pooled(images(3, epochs=1)), "epochs=1", "epochs=None")
+    assert Pooled(images(epochs=1)).steps == images(epochs=1).steps == 2
+    refused(lambda: Pooled(quadratic()).steps, "counts epochs", "local_steps")
 
 
 def test_fedavg_with_one_step_pools_its_clients():

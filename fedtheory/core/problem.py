@@ -225,8 +225,8 @@ class Problem(ABC):
 
     @property
     def steps(self) -> int:
-        """The most local steps that a client has samples for. For an `uneven` problem."""
-        raise NotImplementedError
+        """The most local steps that a client has samples for, where a round is a number of epochs."""
+        checks.reject("problem", type(self).__name__, "a problem that counts epochs", "pass local_steps=5")
 
     def steps_of(self, clients: torch.Tensor) -> list[int]:
         """How many local steps each client (S,) has samples for. For an `uneven` problem."""

@@ -22,6 +22,9 @@ class Pooled(Problem):
 
     @checks.arguments
     def __init__(self, whole: Problem) -> None:
+        if whole.uneven:
+            expected = "a problem whose clients make the same number of local steps"
+            checks.reject("whole.epochs", getattr(whole, "epochs", None), expected, "construct it with epochs=None")
         self.whole = whole
         self.n, self.layout, self.dtype, self.device = 1, whole.layout, whole.dtype, whole.device
         self.closed_form = whole.closed_form
@@ -46,6 +49,10 @@ class Pooled(Problem):
     def losses_at(self, y: torch.Tensor, shift: Shift, xi: Any) -> torch.Tensor:
         losses = self.whole.losses_at(y.expand(self.whole.n, -1), shift, xi)
         return (self.whole.weights.to(losses) @ losses)[None]
+
+    @property
+    def steps(self) -> int:
+        return self.whole.steps
 
     @property
     def rate(self) -> float:
