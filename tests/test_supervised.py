@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
-from fedtheory import SSF, DeComFL, FedAvg, FedMUD, Key, LocalLayers, LowRank, Scaffold, Supervised, run
+from fedtheory import SSF, DeComFL, FedAvg, FedMUD, History, Key, LocalLayers, LowRank, Scaffold, Supervised, run
 from fedtheory.core.loop import sample_clients
 from fedtheory.problems import layers, partitions
 from tests.test_rounds import refused
@@ -274,6 +274,40 @@ def test_a_table_is_divided_by_a_column_or_by_a_partition(tmp_path):
     refused(lambda: Supervised.from_frame(nn.Linear(3, 2), nn.CrossEntropyLoss(), above, "y", "site"), "classes=True")
 
 
+def test_a_table_that_does_not_fit_is_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(inputs(3).numpy(), columns=["a", "b", "c"]).assign(y=1.5, site=[i % 3 for i in range(60)])
+    net, classes = nn.Linear(3, 1), {"classes": True}
+    made_of = lambda table, target="y", by="site", **more: Supervised.from_frame(
+        net, nn.MSELoss(), table, target, by, **more
+    )
+    assert made_of(frame.set_axis(range(5), axis=1), 3, 4).n == 3
+    refused(lambda: made_of(frame, **classes), "target='y'", "whole numbers")
+    refused(lambda: made_of(frame, ["y", "a"], **classes), "one column of classes")
+    refused(lambda: made_of(frame.assign(a=pandas.Timestamp("2020-01-01"))), "column='a'", "dates")
+    refused(lambda: made_of(frame, by=frame["site"]), "pass by='site'")
+    refused(lambda: made_of(frame, test=frame.drop(columns="b")), "column='b'")
+    refused(lambda: made_of(frame.assign(site=["s", 1] * 30)), "int, str", "names of one type")
+    refused(lambda: made_of(pandas.concat([frame, frame["a"]], axis=1)), "column='a'", "one column of this name")
+    refused(lambda: made_of(frame[["y", "site"]]), "columns besides")
+
+
+def test_a_sample_or_a_loss_that_does_not_fit_is_found_wherever_it_stands():
+    x, y = torch.randn(60, 4, generator=Key(0).generator()), torch.zeros(60, dtype=torch.int64)
+    of = lambda loss, targets, net=None: Supervised(
+        net or nn.Linear(4, 2), loss, list(zip(x.split(20), targets.split(20)))
+    )
+    y[50] = 1
+    weighted = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 5.0]))
+    refused(lambda: of(weighted, y), "loss='CrossEntropyLoss'", "divide by the batch")
+    by_batch = lambda out, y: nn.functional.cross_entropy(out, y, weighted.weight, reduction="none").mean()
+    assert of(by_batch, y).n == 3
+    refused(lambda: of(nn.CrossEntropyLoss(), 2 * y), "give the module 3 outputs")
+    refused(lambda: of(nn.CrossEntropyLoss(), y + 1), "count classes from 0")
+    flat = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+    refused(lambda: of(nn.MSELoss(), y[:, None].float(), flat), "targets=", "squeeze")
+
+
 def test_an_exported_model_is_the_module_with_these_weights():
     module = made(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)).eval())
     module[0].bias.requires_grad_(False)
@@ -387,7 +421,7 @@ def test_moments_are_those_of_all_data_where_each_client_looks_at_all():
     torch.testing.assert_close(pair, torch.stack([p.inputs.mean(0), p.inputs.var(0, correction=0)]))
 
 
-def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses():
+def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses(tmp_path):
     p = Supervised(made(normed), nn.CrossEntropyLoss(), images(), batch=7, norm="local", test=images())
     history = run(LocalLayers(FedAvg(0.1, 3)), p, 6, sampled=2)
     kept = history.state.own.local
@@ -410,6 +444,8 @@ def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses():
     refused(lambda: run(LocalLayers(DeComFL(0.01, 1, 2)), p, 1), "method=", "steps by gradients")
     refused(lambda: p.export(history), "client=None", "pass client=0")
     refused(lambda: p.export(history.x, 0), "x=", "History")
+    history.save(tmp_path / "kept.json")
+    refused(lambda: p.export(History.load(tmp_path / "kept.json"), 0), "a History from a file")
     refused(lambda: Supervised(made(normed), nn.CrossEntropyLoss(), images(), norm="batch"), "norm='batch'")
     refused(lambda: Supervised(nn.BatchNorm1d(3).double(), nn.MSELoss(), regression(), norm="local"), "norm='shared'")
     data = images()
@@ -457,12 +493,12 @@ def test_what_does_not_fit_has_a_line():
     seen = lambda module, loss=mse, data=data, **options: (
         lambda: Supervised(made(lambda: module), loss, data, **options)
     )
-    refused(seen(mlp(), data=flat), "targets=(4,)", "(4, 1)", "pass y.unsqueeze(-1)")
+    refused(seen(mlp(), data=flat), "targets=(7,)", "(7, 1)", "pass y.unsqueeze(-1)")
     refused(seen(Noisy()), "module='Noisy'", "draws nothing", "nn.Dropout")
     refused(seen(Centred()), "each sample", "nn.GroupNorm")
     refused(seen(mlp(), nn.MSELoss(reduction="sum")), "loss='MSELoss'", "the mean", "reduction='mean'")
     refused(seen(mlp(), nn.MSELoss(reduction="none")), "loss=", "a scalar", ".mean()")
-    refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (4, 3)", "let the first layer take (3,) a sample")
+    refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (7, 3)", "let the first layer take (3,) a sample")
     refused(seen(mlp(), data=[]), "clients=", "a list of (inputs, targets)")
     refused(seen(mlp(), data=data[0][0]), "clients=", "a list of (inputs, targets)")
     refused(seen(mlp(), data=data[0]), "clients=", "pass [(x, y)]")
@@ -488,7 +524,7 @@ def test_what_does_not_fit_has_a_line():
 def test_a_loss_that_compares_each_output_with_all_targets_is_refused(loss, far, whole):
     """However large the targets are beside their spread; a loss that takes the column itself is not."""
     data = [(x, (y[:, 0] + far).long() if whole else y[:, 0] + far) for x, y in regression()]
-    refused(lambda: Supervised(made(mlp), loss, data), "targets=(4,)", "(4, 1)", "y.unsqueeze(-1)")
+    refused(lambda: Supervised(made(mlp), loss, data), "targets=(", "the shape of the outputs", "y.unsqueeze(-1)")
     own = lambda out, y: loss(out[:, 0], y.to(out))
     assert Supervised(made(mlp), own, data).n == 3
 

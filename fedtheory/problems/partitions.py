@@ -65,7 +65,12 @@ def by_value(values: Sequence[Any]) -> list[torch.Tensor]:
     of: dict[Any, list[int]] = {}
     for j, value in enumerate(values):
         of.setdefault(value, []).append(j)
-    return [torch.tensor(of[value]) for value in sorted(of)]
+    try:
+        order = sorted(of)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in of}))
+        checks.reject("values", kinds, "names of one type", "make them text: [str(value) for value in values]")
+    return [torch.tensor(of[value]) for value in order]
 
 
 _HOPELESS = 20  # draws, and clients: where each draw left more short, one that leaves none has a chance of about e^-20

@@ -94,6 +94,13 @@ def numbers(frame: Any, names: list[Any]) -> torch.Tensor:
     texts, gaps = [], []
     columns = []
     for name in names:
+        checks.choice("column", name, list(frame.columns))
+        if list(frame.columns).count(name) > 1:
+            fix = "rename one, or frame = frame.loc[:, ~frame.columns.duplicated()]"
+            checks.reject("column", name, "one column of this name", fix)
+        if frame[name].dtype.kind in "mM":
+            fix = f"frame[{name!r}] = (frame[{name!r}] - frame[{name!r}].min()) / pandas.Timedelta(days=1), in days"
+            checks.reject("column", name, "numbers, not dates", fix)
         try:
             columns.append(torch.tensor(frame[name].to_numpy(dtype="float64")))
         except (TypeError, ValueError):
@@ -107,6 +114,16 @@ def numbers(frame: Any, names: list[Any]) -> torch.Tensor:
         fix = f"frame[{gaps}] = frame[{gaps}].fillna(0), or drop these rows"
         checks.reject("columns", gaps, "columns without gaps", fix)
     return torch.stack(columns, dim=1)
+
+
+def as_classes(y: torch.Tensor, names: list[Any]) -> torch.Tensor:
+    """A target (n, 1) as classes (n,)."""
+    if len(names) != 1:
+        checks.reject("target", names, "one column of classes", f"pass target={names[0]!r}")
+    if bool((y % 1 != 0).any()) or bool((y < 0).any()):
+        fix = f"frame[{names[0]!r}] = frame[{names[0]!r}].astype('category').cat.codes, or leave classes out"
+        checks.reject("target", names[0], "whole numbers from 0, as classes=True", fix)
+    return y[:, 0].long()
 
 
 def hint_of_inputs(x: torch.Tensor, error: Exception) -> str:
@@ -133,7 +150,9 @@ def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception)
         return "give targets the outputs' shape and type: y.float().unsqueeze(-1)"
     if y.dtype == torch.int64 and len(outputs) == y.dim() + 1 and int(y.max()) >= classes:
         return (
-            "count classes from 0: y - 1" if int(y.max()) == classes else f"give the module {int(y.max()) + 1} outputs"
+            "count classes from 0: y - 1"
+            if (int(y.min()), int(y.max())) == (1, classes)
+            else f"give the module {int(y.max()) + 1} outputs"
         )
     if not y.is_floating_point():
         return "pass y.float()"

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
 
@@ -174,8 +175,8 @@ class Supervised(Minibatches):
         module: nn.Module,
         loss: Loss,
         frame: Any,
-        target: str | list[str],
-        by: str | Sequence[torch.Tensor] | None = None,
+        target: str | int | list[Any],
+        by: str | int | Sequence[torch.Tensor] | None = None,
         key: Key | int = 0,
         *,
         classes: bool = False,
@@ -187,7 +188,7 @@ class Supervised(Minibatches):
         Args:
             module, loss, key, options: as in the constructor. The module's weights give the type of the numbers.
             frame: a pandas frame, or the path of a CSV file (then pandas must be installed).
-            target: the column to predict, (n, 1); several: (n, columns).
+            target: the column to predict, (n, 1); a list of several: (n, columns).
             by: the column whose values name the client of a row, or the rows of each client, as
                 `fedtheory.problems.partitions` gives them.
             classes: whether the target is a class, (n,) whole numbers from 0.
@@ -201,23 +202,28 @@ class Supervised(Minibatches):
             fix = "spell it by" if "clients" in options else samples.hint_of_clients(frame)
             expected = "the column that names each row's client as by, or the rows of each client"
             checks.reject("clients" if "clients" in options else "by", options.get("clients", by), expected, fix)
-        names = [target] if isinstance(target, str) else list(target)
-        apart = [*names, by] if isinstance(by, str) else names
+        names = list(target) if isinstance(target, (list, tuple)) else [target]
+        named = isinstance(by, (str, int))
+        apart = [*names, by] if named else names
         for name in apart:
             checks.choice("column", name, list(frame.columns))
         rest = [name for name in frame.columns if name not in apart]
+        if not rest:
+            checks.reject("frame", list(frame.columns), "columns besides the target's and the client's", "add inputs")
 
         def pair(table: Any) -> tuple[torch.Tensor, torch.Tensor]:
             x, y = (samples.numbers(table, some) for some in (rest, names))
-            return x, y[:, 0].long() if classes else y
+            return x, samples.as_classes(y, names) if classes else y
 
         x, y = pair(frame)
-        if isinstance(by, str):
+        if named:
             if frame[by].isna().any():
                 checks.reject("column", by, "a client's name in each row", f"frame = frame.dropna(subset=[{by!r}])")
             parts = partitions.by_value(frame[by].to_list())
         else:
-            parts = list(by)
+            if (name := getattr(by, "name", None)) is not None:
+                checks.reject("by", "a column", "its name, or the rows of each client", f"pass by={name!r}")
+            parts = [torch.as_tensor(part) for part in by]
             for i, part in enumerate(parts):
                 partitions.require_indices(f"by[{i}]", part, len(x))
         tested = None if test is None else pair(samples.frame("test", test))
@@ -227,8 +233,8 @@ class Supervised(Minibatches):
 
     def _require_sound(self) -> None:
         """The module sees each sample by itself, draws nothing, and the loss is a mean. Raises ValueError."""
-        said, some = type(self.scored.module).__name__, self.inputs[:_TRIED]
-        targets = self.targets[: len(some)]
+        said, at = type(self.scored.module).__name__, self._tried()
+        some, targets = self.inputs[at], self.targets[at]
         x, moments = modules.moved(self.start()), self._plain_moments()
         try:
             outputs = self._outputs(x, some, moments)
@@ -238,7 +244,6 @@ class Supervised(Minibatches):
             checks.reject("module", said, expected, samples.hint_of_inputs(some, error))
         shape = tuple(outputs.shape)
         self._require_pairs(outputs)
-        at = torch.arange(len(some), device=self.device)
         loss_of = lambda index: self._evaluated(x, self.inputs[index], self.targets[index], moments)
         try:
             with modules.chance(self.device) as drawn, warnings.catch_warnings():
@@ -254,7 +259,7 @@ class Supervised(Minibatches):
             fix = "use nn.Dropout layers, whose masks are kept"
             checks.reject("module", said, "a module that draws nothing itself", fix)
         if not bool(loss.isfinite().all()):
-            checks.reject("loss", float(loss), "a finite number on the first samples", "scale the data, or the start")
+            checks.reject("loss", float(loss), "a finite number on a few samples", "scale the data, or the start")
         try:
             each = torch.cat([loss_of(at[j : j + 1]) for j in range(len(some))])
         except Exception:  # such as that of batch normalisation, of one value
@@ -263,10 +268,23 @@ class Supervised(Minibatches):
             if not modules.alike(loss_of(at.repeat(2)), loss):
                 fix = "pass reduction='mean', or divide by the number of samples"
                 checks.reject("loss", self._loss_name, "the mean over the batch", fix)
+            with suppress(RuntimeError):
+                if modules.alike(torch.cat([self._outputs(x, one[None], moments) for one in some]), outputs):
+                    fix = "divide by the batch: cross_entropy(outputs, targets, ..., reduction='none').mean()"
+                    checks.reject("loss", self._loss_name, "the mean of one number a sample", fix)
             fix = (
                 "pass batch_first=True to recurrent layers and transformers; normalise by nn.BatchNorm or nn.GroupNorm"
             )
             checks.reject("module", said, "a module that sees each sample of a batch by itself", fix)
+
+    def _tried(self) -> torch.Tensor:
+        """Indices of the samples of a trial: the first ones, and those of the largest and smallest target and input."""
+        tried = list(range(min(_TRIED, len(self.inputs))))
+        for values in (self.targets, self.inputs):
+            if values.numel():
+                each = values.reshape(len(values), -1)
+                tried += [int(each.amax(1).argmax()), int(each.amin(1).argmin())]
+        return torch.tensor(list(dict.fromkeys(tried)), device=self.device)
 
     def _require_tensor(self, some: torch.Tensor) -> None:
         """The module returns one tensor. Raises TypeError for more than that, and passes where it returns nothing."""
@@ -286,7 +304,8 @@ class Supervised(Minibatches):
         Such a loss does not change when the targets alone are put in another order.
         """
         targets = self.targets[: len(outputs)]
-        if outputs.shape == targets.shape or outputs.shape[-1] != 1:
+        squeezed = targets.shape == (*outputs.shape, 1)
+        if outputs.shape == targets.shape or not (squeezed or outputs.shape[-1] == 1):
             return
         g = Key(0).fold("pairs").generator()
         uniform = lambda shape: torch.rand(shape, generator=g, dtype=self.dtype).to(outputs)
@@ -304,6 +323,7 @@ class Supervised(Minibatches):
             return
         if modules.alike(back, there):
             fix = f"pass y.unsqueeze(-1){'' if targets.is_floating_point() else '.float()'}"
+            fix = "leave out the module's squeeze, or pass y.squeeze(-1)" if squeezed else fix
             checks.reject("targets", tuple(targets.shape), f"the shape of the outputs, {tuple(outputs.shape)}", fix)
 
     @property
@@ -404,7 +424,8 @@ class Supervised(Minibatches):
     def _kept_layers(self) -> torch.Tensor:
         if self._local is None:
             expected = "a method in LocalLayers, where clients keep their own batch normalisation"
-            checks.reject("norm", self.norm, expected, "write LocalLayers(method), or pass norm='shared'")
+            fix = "write LocalLayers(method), around all other parts and with none around the problem, or norm='shared'"
+            checks.reject("norm", self.norm, expected, fix)
         return self._local
 
     def _weights(self, whole: torch.Tensor) -> list[torch.Tensor]:
@@ -623,7 +644,10 @@ class Supervised(Minibatches):
         """
         view = self
         if self.local:
-            checks.instance("x", x, History, "pass the History of a run in this process: clients keep a part")
+            fix = "pass the History of a run in this process: clients keep a part"
+            checks.instance("x", x, History, fix)
+            if getattr(x.state, "own", None) is None:  # type: ignore[union-attr]
+                checks.reject("x", "a History from a file", "one with its clients' layers", fix)
             checks.whole("client", client, 0, self.n - 1, f"pass client=0, or another of the {self.n}")
             view = self.with_local(x.state.own.local[client : client + 1])  # type: ignore[union-attr, operator]
         x = History.model_of(x, self.d)
