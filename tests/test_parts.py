@@ -9,6 +9,7 @@ from fedtheory import (
     SSF,
     Adagrad,
     Adam,
+    Available,
     ClientMomentum,
     ClippedGradients,
     FedAvg,
@@ -256,8 +257,13 @@ def test_masks_hide_each_upload():
 
 def test_masks_of_absent_clients_do_not_cancel():
     part = MaskedUploads(FedAvg(0.1, 3))
-    refused(lambda: run(part, PROBLEM, 1, sampled=3), "sampled=3", "all 5 clients")
-    refused(lambda: run(part, PROBLEM, 9, dropout=0.5), "sampled=", "leave out sampled")
+    seen, later = [], Available(((0, 1, 2, 3, 4), (0, 1, 2)))
+    for options in ({"sampled": 3}, {"dropout": 1e-9}):  # before the first round
+        for one in (part, ServerOptimizer(part, Momentum())):
+            refused(lambda one=one, options=options: run(one, PROBLEM, 9, log=seen.append, **options), "all clients")
+    assert seen == []
+    refused(lambda: run(part, PROBLEM, 9, sampler=later), "sampled=3", "leave out sampled")
+    assert run(replace(part, bits=None), PROBLEM, 2, sampled=3).diverged is None
     refused(lambda: MaskedUploads(ALGORITHMS["STC"]), "method=", "the participants' average alone")
     refused(lambda: MaskedUploads(FedAvg(0.1, 3), 60), "bits=60")
 

@@ -121,6 +121,7 @@ class Algorithm(ABC):
         1  # raised by hand when the method's results change beyond rounding: stored runs are stale
     )
     averaged: ClassVar[bool] = False  # whether the server line reads nothing of `up` but the participants' average
+    everyone: ClassVar[bool] = False  # whether all clients must take part in every round
     own_steps: ClassVar[bool] = False  # whether K may differ between clients: then the client's line has its own K
     pace: ClassVar[float] = 1.0  # of the default step size, as a multiple of the problem's `rate`
     lr: float

@@ -388,6 +388,11 @@ class Plan:
         if self.chunk is not None:
             checks.whole("chunk", self.chunk, 1)
         checks.whole("threads", self.threads, 1, _MOST_THREADS)
+        if self.sampler is not None:
+            self.sampler.require(problem)
+        if algorithm.everyone and (self.dropout or (self.sampler is None and self.sampled < problem.n)):
+            value = f"{self.sampled} of {problem.n}, dropout={self.dropout}"
+            checks.reject("sampled", value, "all clients in every round", "leave out sampled and dropout")
         _require_rates(algorithm, problem, self.rounds, self.schedule)
         if problem.uneven and not algorithm.gradient_only and not algorithm.own_steps:
             own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"

@@ -18,6 +18,9 @@ class Sampler(ABC):
     def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
         """Return ids of round t's clients, (S,) int64, each once."""
 
+    def require(self, problem: Problem) -> None:  # noqa: B027
+        """Raise ValueError before a run if some round's clients are not there."""
+
 
 @dataclass(frozen=True)
 class Weighted(Sampler):
@@ -93,6 +96,10 @@ class Available(Sampler):
         if not self.trace or not all(self.trace):
             at = f"trace[{self.trace.index(())}]" if self.trace else "trace"
             checks.reject(at, (), "at least one client", "leave out rounds in which nobody is there")
+
+    def require(self, problem: Problem) -> None:
+        for t, some in enumerate(self.trace):
+            checks.clients(f"sampler.trace[{t}]", torch.tensor(some), problem.n)
 
     def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
         there = torch.tensor(self.trace[t % len(self.trace)])

@@ -32,7 +32,7 @@ class Around(Algorithm):
 
     def __post_init__(self) -> None:
         checks.instance("method", self.method, Algorithm, "pass for example FedAvg(0.1, 5)")
-        for name in ("name", "lr", "revision", "averaged", "own_steps"):
+        for name in ("name", "lr", "revision", "averaged", "everyone", "own_steps"):
             object.__setattr__(self, name, getattr(self.method, name))
         object.__setattr__(self, "weighted", getattr(self.method, "weighted", False))
 

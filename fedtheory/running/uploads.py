@@ -274,6 +274,7 @@ class MaskedUploads(_Packed):
         super().__post_init__()
         if self.bits is not None:
             checks.whole("bits", self.bits, 1, 52)
+        object.__setattr__(self, "everyone", not self.neutral)
         object.__setattr__(self, "name", f"{self.method.name} + masks")
 
     @property
