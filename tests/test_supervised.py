@@ -286,6 +286,7 @@ def test_a_table_that_does_not_fit_is_refused():
     refused(lambda: made_of(frame, ["y", "a"], **classes), "one column of classes")
     refused(lambda: made_of(frame.assign(a=pandas.Timestamp("2020-01-01"))), "column='a'", "dates")
     refused(lambda: made_of(frame, by=frame["site"]), "pass by='site'")
+    refused(lambda: made_of(frame, by=["s", "t"] * 30), "partitions.by_value(names)")
     refused(lambda: made_of(frame, test=frame.drop(columns="b")), "column='b'")
     refused(lambda: made_of(frame.assign(site=["s", 1] * 30)), "int, str", "names of one type")
     refused(lambda: made_of(pandas.concat([frame, frame["a"]], axis=1)), "column='a'", "one column of this name")

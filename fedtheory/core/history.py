@@ -92,11 +92,6 @@ class History:
         """The final global model, (d,)."""
         return self.state.server.x
 
-    @staticmethod
-    def model_of(x: "torch.Tensor | History", d: int) -> torch.Tensor:
-        """A model x (d,), or a History's. Raises ValueError or TypeError where it is none."""
-        return checks.tensor("x", x.x if isinstance(x, History) else x, (d,))
-
     def __iter__(self) -> Iterator[dict[str, float]]:
         for row in zip(*self.columns.values()):
             yield dict(zip(self.columns, row))
@@ -177,6 +172,11 @@ class _Model:
     """The server's state of a history that was saved."""
 
     x: torch.Tensor
+
+
+def model_of(x: torch.Tensor | History, d: int) -> torch.Tensor:
+    """A model x (d,), or a History's. Raises ValueError or TypeError where it is none."""
+    return checks.tensor("x", x.x if isinstance(x, History) else x, (d,))
 
 
 def write(path: str | Path, content: dict[str, Any]) -> None:

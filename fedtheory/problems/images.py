@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
-from fedtheory.core.history import History
+from fedtheory.core.history import History, model_of
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost
 from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift, own_modes
@@ -287,7 +287,7 @@ class ImageClassification(Minibatches):
         if self._module is None:
             fix = "pass a torch.nn.Module as the network; problem.layout.matrices(x) gives the layers of any"
             checks.reject("network", self.network.name, "a module of yours", fix)
-        return modules.state_dict(self._module, History.model_of(x, self.d))
+        return modules.state_dict(self._module, model_of(x, self.d))
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations and augmented images depend on the key and on i alone."""

@@ -3,7 +3,6 @@
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import torch
 from torch import nn
 
 from fedtheory.core import checks
-from fedtheory.core.history import History
+from fedtheory.core.history import History, model_of
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.problem import Constants, Problem, own_modes
@@ -223,7 +222,11 @@ class Supervised(Minibatches):
         else:
             if (name := getattr(by, "name", None)) is not None:
                 checks.reject("by", "a column", "its name, or the rows of each client", f"pass by={name!r}")
-            parts = [torch.as_tensor(part) for part in by]
+            try:
+                parts = [torch.as_tensor(part) for part in by]
+            except (TypeError, ValueError):
+                fix = "pass by=partitions.by_value(names), from fedtheory.problems"
+                checks.reject("by", type(by).__name__, "a column's name, or the rows of each client", fix)
             for i, part in enumerate(parts):
                 partitions.require_indices(f"by[{i}]", part, len(x))
         tested = None if test is None else pair(samples.frame("test", test))
@@ -268,10 +271,13 @@ class Supervised(Minibatches):
             if not modules.alike(loss_of(at.repeat(2)), loss):
                 fix = "pass reduction='mean', or divide by the number of samples"
                 checks.reject("loss", self._loss_name, "the mean over the batch", fix)
-            with suppress(RuntimeError):
-                if modules.alike(torch.cat([self._outputs(x, one[None], moments) for one in some]), outputs):
-                    fix = "divide by the batch: cross_entropy(outputs, targets, ..., reduction='none').mean()"
-                    checks.reject("loss", self._loss_name, "the mean of one number a sample", fix)
+            try:
+                alone = torch.cat([self._outputs(x, one[None], moments) for one in some])
+            except Exception:  # as above
+                alone = torch.full_like(outputs, torch.inf)
+            if modules.alike(alone, outputs):
+                fix = "divide by the batch: cross_entropy(outputs, targets, ..., reduction='none').mean()"
+                checks.reject("loss", self._loss_name, "the mean of one number a sample", fix)
             fix = (
                 "pass batch_first=True to recurrent layers and transformers; normalise by nn.BatchNorm or nn.GroupNorm"
             )
@@ -650,7 +656,7 @@ class Supervised(Minibatches):
                 checks.reject("x", "a History from a file", "one with its clients' layers", fix)
             checks.whole("client", client, 0, self.n - 1, f"pass client=0, or another of the {self.n}")
             view = self.with_local(x.state.own.local[client : client + 1])  # type: ignore[union-attr, operator]
-        x = History.model_of(x, self.d)
+        x = model_of(x, self.d)
         found = modules.state_dict(self.scored.module, torch.cat(view._weights(view._whole(x[None])), 1)[0])
         for (name, _), pair in zip(self.scored.norms, view.moments(x)):
             found |= zip((f"{name}.{one}" for one in layers.STATISTICS), pair.cpu())

@@ -17,7 +17,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
-from fedtheory.core.history import History
+from fedtheory.core.history import History, model_of
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Constants, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
@@ -319,7 +319,7 @@ class TextClassification(Problem):
 
         It is for `load_state_dict` or `save_pretrained`.
         """
-        return self.model.state_dict(History.model_of(x, self.d))
+        return self.model.state_dict(model_of(x, self.d))
 
     def fingerprint(self) -> str:
         """Also of what the model holds beside its trained weights, and of the words that it chooses from."""
