@@ -305,6 +305,8 @@ def test_a_sample_or_a_loss_that_does_not_fit_is_found_wherever_it_stands():
     assert of(by_batch, y).n == 3
     refused(lambda: of(nn.CrossEntropyLoss(), 2 * y), "give the module 3 outputs")
     refused(lambda: of(nn.CrossEntropyLoss(), y + 1), "count classes from 0")
+    binary = lambda out, y: nn.functional.binary_cross_entropy_with_logits(out, y.to(out))
+    assert of(binary, (y > 0)[:, None], nn.Linear(4, 1)).n == 3
     flat = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
     refused(lambda: of(nn.MSELoss(), y[:, None].float(), flat), "targets=", "squeeze")
 

@@ -289,7 +289,7 @@ class Supervised(Minibatches):
         for values in (self.targets, self.inputs):
             if values.numel():
                 each = values.reshape(len(values), -1)
-                tried += [int(each.amax(1).argmax()), int(each.amin(1).argmin())]
+                tried += [int(each.amax(1).double().argmax()), int(each.amin(1).double().argmin())]
         return torch.tensor(list(dict.fromkeys(tried)), device=self.device)
 
     def _require_tensor(self, some: torch.Tensor) -> None:
