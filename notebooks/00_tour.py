@@ -4,8 +4,7 @@
 # Many clients hold data that they do not share. They train one model together: each client computes at home, and a
 # server averages what the clients send. Two things make this harder than ordinary training. The clients' data differ,
 # so the clients pull the model apart (**client drift**). And the model travels to and from every client in every round
-# (**communication**). The methods of this package answer both at once: in each round they work in a small random
-# **subspace**.
+# (**communication**). FedSub and SSF answer both at once: in each round they work in a small random **subspace**.
 #
 # **Time:** core sections (*) 1 to 3, about 25 minutes; all of it with the exercises about 90. It runs in half a minute.
 # **Needs:** nothing.
@@ -344,8 +343,8 @@ assert abs(rows[-1][1] / problem.constants.L - 1) < 1e-10
 assert rows[2][1] < problem.constants.L / 3
 
 # %% [markdown]
-# A gradient step is stable up to $2 / \text{curvature}$. With $r = 20$ a client may step about three times as far as in
-# the whole space. So let every method take its own step.
+# A gradient step is stable up to $2 / \text{curvature}$. With $r = 20$ a client may step more than three times as far
+# as in the whole space. So let every method take its own step.
 #
 # > **Predict.** SCAFFOLD may now use 0.05 and SSF 0.15. Who needs fewer bytes for an error of $10^{-6}$? And what
 # > does the longer step do to FedSub?
@@ -520,7 +519,7 @@ check("00.4", answer)
 # are about tuned step sizes, and a report that tunes only one of the methods can show anything. Both count the upload
 # only, while SCAFFOLD's download is twice a model and SSF's is small. A client of SSF projects in every step and keeps
 # a full control variate. And it is one convex problem with exact gradients and all clients in every round: notebook 08
-# compares on five, with one rule for tuning and bytes.
+# compares on six, with one rule for tuning and bytes.
 #
 # </details>
 

@@ -26,8 +26,8 @@
 #
 # ## Symbols
 # This notebook keeps SSF's letters. Some clash with notebooks 01 and 02, which follow FedSub. Their $m$ is our $d$;
-# our $m$ counts columns. Their $K$, $k$, $t$ are rounds, a round and a step. Ours are local steps, a step and a
-# round.
+# our $m$ counts columns. Notebook 02's $K$, $k$, $t$ are rounds, a round and a step. Ours are local steps, a step and
+# a round.
 #
 # | here | meaning | other papers' letters | in the code |
 # |---|---|---|---|
@@ -498,8 +498,8 @@ assert 0.19 < rows[0][3] < 0.21 < rows[1][3] < 0.3 < rows[2][3]
 # - **Up**: exactly $r/d$ of SCAFFOLD's bytes, always.
 # - **Down**: $r/d$ and the 8 bytes of a seed if every client takes part in every round. With sampling a client catches
 #   up on the rounds it missed, $N/S = 2$ steps on average, and pays about one and a half times as much. From some $r$
-#   on, the model itself is the smaller message and the curve bends. With the model resent, half of SCAFFOLD's downlink
-#   remains at any $r$.
+#   on, the model itself is the smaller message and the curve bends. With the model resent, at least half of SCAFFOLD's
+#   downlink remains at any $r$.
 #
 # A shared seed is what makes this work. How much would it cost to send the basis instead?
 
@@ -516,7 +516,8 @@ assert saved > sent
 # %% [markdown]
 # And memory? The paper's introduction says the correction works "without ever introducing full-dimensional auxiliary
 # states". Its Section 3.7 says that full control variates are kept on the CPU. The code agrees with Section 3.7:
-# `own.c` has $d$ numbers per client, as in SCAFFOLD. Only a local step touches $r$ numbers.
+# `own.c` has $d$ numbers per client, as in SCAFFOLD. A local step moves $r$ numbers, but as printed it forms the full
+# model and the full gradient.
 #
 # ## 5. FedSub's NaN
 #
@@ -817,8 +818,7 @@ assert len(turned) == 2
 # %% [markdown]
 # In all three tables the numbers of SCAFFOLD, FedAvg and SSF come out within the factor of 1.5. So do FedSub's finite
 # numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and
-# $P P^\top = I_r$. Its NaN does not come out. The readings of section 5 that diverge are not used here, since these
-# tables keep Table 1's basis for five rounds.
+# $P P^\top = I_r$. Its NaN does not come out: the readings of section 5 that diverge are not used here.
 #
 # Two of FedSub's printed *orders* come out the other way round. It lies behind FedAvg at het = 0.5, $r = 20$, and
 # behind SSF at $r = 5$. The second run of section 5 has both as printed, the first of them in the mean only.
@@ -1121,8 +1121,8 @@ check("03.7", answer)
 # - When only some clients take part, our default reading averages $c$ over the participants. That brings back FedAvg's
 #   sampling noise; the mean of all stored controls does not, for the same bytes.
 # - The uplink is exactly $r/d$ of SCAFFOLD's. So is the downlink if clients are always present and rebuild the model
-#   from seeds and small steps. It is more when clients are sampled. If the model is resent, half of SCAFFOLD's stays.
-#   Memory per client stays $d$.
+#   from seeds and small steps. It is more when clients are sampled. If the model is resent, at least half of
+#   SCAFFOLD's stays. Memory per client stays $d$.
 # - The paper's numbers for SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open. Its NaN at $r
 #   = 50$ alone came out in two of them. One of the two also has the printed orders: absent clients step their duals
 #   with stale endpoints, and every round has a new basis.

@@ -1401,8 +1401,9 @@ check("06.5", answer)
 # - The printed costs are words uploaded by one client: of the second 200 rounds in Table 3, of all 400 in Table 4. The
 #   80% of Table 3's column are 40% of the whole run. With sampled clients the download costs as much again, and more at
 #   the printed length.
-# - At the scale that we can run, deeper networks have flatter spectra, as printed. That FLSS raises accuracy, that the
-#   loss rises when the subspace starts, and that features get more distinct than FedAvg's does not come out.
+# - At the scale that we can run, deeper networks have flatter spectra, as printed. FLSS lowers accuracy, and its
+#   features are less distinct than FedAvg's: both the other way round. Whether the loss rises when the subspace
+#   starts is open.
 #
 # ## References
 # - "Federated Learning in Streaming Subspace", appendix: B (experiments), C.1 to C.10 (proofs), D (settings).

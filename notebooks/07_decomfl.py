@@ -702,9 +702,9 @@ assert measured["scalar"][-1] > 1
 
 # %% [markdown]
 # With all 32 clients DeComFL's error is still a little above $(d+1)/P$: thirty-two clients have measured the same eight
-# slopes very precisely. FedZO's clients have measured 256 slopes, each badly. Shared directions turn the number of
-# clients from a number of *measurements of the gradient* into a number of *repetitions of the same measurement*. To get
-# under the dotted line one needs a larger $P$, which is also what the server would have to replay.
+# slopes very precisely. FedZO's clients have measured 256 slopes, each badly. With shared directions more clients
+# *repeat the same measurement*; they add no *measurement of the gradient*. To get under the dotted line one needs a
+# larger $P$, which is also what the server would have to replay.
 #
 # ### 3.2 What the theorems say of it
 #
@@ -909,8 +909,8 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 #   from $P = 10$ to 40. Three seeds do not separate it this early. **And it slows the beginning** for the same
 #   communication: that holds under both readings.
 # - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages. With the authors'
-#   settings DeComFL stops at 92%, for at least 3.2 [2.4, 4.2] times less; FedAvg stops at 99%. As printed DeComFL stops
-#   at 64%, for 14 [11, 17] times less; FedAvg stops at 97%. But there a single round of FedAvg sends more than
+#   settings DeComFL stops at 92%, for 3.2 [2.4, 4.2] times less; FedAvg stops at 99%. As printed DeComFL stops
+#   at 64%, for at least 14 [11, 17] times less; FedAvg stops at 97%. But there a single round of FedAvg sends more than
 #   DeComFL's whole run. So this number could not have come out otherwise, and tests nothing.
 #
 # The two readings differ in many things at once. Is the batch size, which the paper does not print, a detail?

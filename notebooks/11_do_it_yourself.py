@@ -4,7 +4,8 @@
 # Eleven notebooks used methods, problems and claims that were there. In this one you write your own: a method, a
 # problem, and a claim with its control. All three then work everywhere: in `run`, on the command line, in `compare`,
 # in a ledger. The example is **FedAvg with server momentum** (Hsu, Qi and Brown call it FedAvgM): the server goes on
-# with a share of its last step, as a heavy ball does. It is not in the package, so that there is something to do.
+# with a share of its last step, as a heavy ball does. The package has it as a server optimizer,
+# `ServerOptimizer(FedAvg(...), Momentum())`; here you write it yourself.
 #
 # **Time:** core sections (*) 1 to 5, about 25 minutes; all of it with the exercises about 135. It runs in 30 s.
 # **Needs:** notebooks 00, 04.

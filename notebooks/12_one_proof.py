@@ -1,11 +1,11 @@
 # %% [markdown]
 # # One proof, from the first line to the rate
 #
-# A convergence theorem is a chain of a few dozen small steps. Papers show a third of them. This notebook shows all of
-# one chain: the rate of **SSF**, proved without a convexity assumption. SSF is SCAFFOLD, the method with control
-# variates, inside one random subspace per round (notebook 03). With the whole space as subspace, $r = d$, it is the
-# rate of **SCAFFOLD** itself. Every line has two cells. One says why the line is there. The other evaluates both of its
-# sides on a round of the code that trains, and runs the machine's proof of it. Break each of them.
+# A convergence theorem is a chain of a few dozen small steps. This notebook shows all of one chain: the rate of
+# **SSF**, proved without a convexity assumption. SSF is SCAFFOLD, the method with control variates, inside one random
+# subspace per round (notebook 03). With the whole space as subspace, $r = d$, it is the rate of **SCAFFOLD** itself.
+# Every line has two cells. One says why the line is there. The other evaluates both of its sides on a round of the
+# code that trains, and runs the machine's proof of it. Break each of them.
 #
 # The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
 # 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
@@ -78,8 +78,8 @@ key = start()
 # + \frac{55 L^2 K \eta_\ell^2 \sigma^2}{3 \rho} .$$
 #
 # Nothing is convex, and the clients may differ as much as they like. Their difference stands in $\mathcal{C}_0$ only,
-# the error of the memories at the start, and is forgotten like $1/T$. The paper's own Theorem 1 has this shape and is
-# false (notebook 04, section 7).
+# the error of the memories at the start, and is forgotten like $1/T$. The paper's own Theorem 1 has this shape, and
+# is false as printed by a slip of units (notebook 04, section 7).
 #
 # The plan has four claims and a sum. **Drift**: the clients stay close. **Descent**: a round lowers $F$ if they do.
 # **Memories**: the controls get better, if the model does not move too far. **Potential**: $F$ plus a multiple of the
