@@ -326,12 +326,12 @@ assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "b
 # %% [markdown]
 # In part. FedAvg's mean is first at all three rates, so the means have the printed order at none of them. At the two
 # higher rates all three methods with a correction surely lie behind it, in the last record and in the best. At
-# $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four lie within two
-# points: one of the intervals there excludes zero, SCAFFOLD's 1.9 points [0.5, 3.4] behind FedAvg, which may be
-# chance. From 0.1 to 0.01 the last records of the three gain 3 to 5.5 points on average, which five seeds leave open.
-# In the best record SSF and FedSub surely gain, one to two points. SSF's own rule for its regression takes the rate
-# that "yields the lowest final relative error" with Full-SCAFFOLD. Applied to accuracy, it would choose 0.01 of our
-# three, by its mean, and not FedSub's printed 0.1. So a table of methods at one rate also depends on that rate.
+# $\eta = 0.01$ the last record leaves all three differences open. The best accuracies of all four lie within two
+# points. One of these intervals excludes zero, SCAFFOLD's 1.9 points [0.5, 3.4] behind FedAvg, which may be chance.
+# From 0.1 to 0.01 the last records of the three gain 3 to 5.5 points on average, which five seeds leave open. In the
+# best record SSF and FedSub surely gain, one to two points. SSF's own rule for its regression takes the rate that
+# "yields the lowest final relative error" with Full-SCAFFOLD. Applied to accuracy, it would choose 0.01 of our three,
+# by its mean, and not FedSub's printed 0.1. So a table of methods at one rate also depends on that rate.
 #
 # FedSub's own variants our-CD and our-P=I, the next figure's, behave alike. At the two higher rates both end surely
 # behind FedAvg. At 0.01 both differences are open. There our-P=I's best record is behind, too, by an interval that

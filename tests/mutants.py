@@ -1374,8 +1374,8 @@ MUTANTS = [
     Mutant(
         "both CIFAR-10 folders have one label",
         "papers/store.py",
-        "some is True else f",
-        "some else f",
+        "_PART if some is True else",
+        "_PART if some else",
         ("test_figures_mud.py::test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand"),
     ),
     Mutant(

@@ -1,7 +1,9 @@
 """What a run leaves in a user's hands: tables, files, pictures, several seeds, a bar, and what Ctrl-C leaves."""
 
 import math
+import os
 import sys
+import threading
 
 import numpy as np
 import pandas
@@ -51,6 +53,20 @@ def test_a_saved_history_comes_back_bit_for_bit(dtype, tmp_path):
     assert repr(back) == repr(one)
     with pytest.raises(OSError, match=r"a folder that is there\. Fix: make it"):
         one.save(tmp_path / "missing" / "one.json")
+
+
+def test_a_history_is_saved_through_a_link_and_into_a_device(tmp_path):
+    one = run(METHOD, PROBLEM, 2)
+    (tmp_path / "link.json").symlink_to("one.json")
+    one.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert torch.equal(History.load(tmp_path / "one.json").x, one.x)
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=(tmp_path / "pipe").read_bytes, daemon=True)
+    reader.start()
+    one.save(tmp_path / "pipe")  # a file in its place would be, for root, one in the place of /dev/null
+    assert (tmp_path / "pipe").is_fifo()
+    reader.join()
 
 
 def test_a_diverged_history_is_saved_with_its_numbers_that_are_not_finite(tmp_path):

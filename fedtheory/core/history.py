@@ -15,7 +15,7 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import State
-from fedtheory.core.files import Broken, misfit, number, plain, seal, unseal, write_atomic
+from fedtheory.core.files import Broken, misfit, number, plain, seal, unseal, write_target
 from fedtheory.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def write(path: str | Path, content: dict[str, Any]) -> None:
     if not path.parent.is_dir():
         fix = f"make it: pathlib.Path({str(path.parent)!r}).mkdir(parents=True)"
         checks.reject("path", str(path), "a file in a folder that is there", fix, OSError)
-    write_atomic(path, seal(plain(content), None))
+    write_target(path, seal(plain(content), None))
 
 
 def read(path: str | Path, form: str, by: str, made: Callable[[dict[str, Any]], T]) -> T:
