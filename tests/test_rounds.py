@@ -101,6 +101,7 @@ class Twice(Sampler):
         (Cyclic(7), ("sampler.sampled=7", "6 clients"), Cyclic(6)),
         (Weighted(2, (1.0, 1.0)), ("len(sampler.weights)=2",), Weighted(2, (1.0,) * 6)),
         (Weighted(3, (1.0, 1.0, 0.0, 0.0, 0.0, 0.0)), ("2 clients of positive weight",), Weighted(2)),
+        (Weighted(1, (0.0,) * 6), ("sampler.weights", "a positive weight"), Weighted(1)),
         (Available(((0, 5), (0, 6))), ("sampler.trace[1]=[0, 6]", "from 0 to 5"), Available(((0, 5),))),
         (Twice(), ("Twice.pick=[1, 1]", "each once"), Cyclic(2)),
         ("cyclic", ("sampler='cyclic'", "Cyclic(S)"), Cyclic(3)),

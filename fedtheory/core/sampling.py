@@ -19,7 +19,7 @@ class Sampler(ABC):
         """Return ids of round t's clients, (S,) int64, each once."""
 
     def require(self, problem: Problem) -> None:  # noqa: B027
-        """Raise ValueError before a run if some round's clients are not there."""
+        """Raise ValueError, before a run, if it cannot pick from the problem's clients."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,20 @@ class Weighted(Sampler):
         for i, weight in enumerate(self.weights or ()):
             checks.number(f"weights[{i}]", weight, 0.0)
 
-    def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
-        p = problem.weights if self.weights is None else torch.tensor(self.weights, dtype=torch.float64)
+    def require(self, problem: Problem) -> None:
+        p = self._weights(problem)
         if len(p) != problem.n:
             checks.reject("len(sampler.weights)", len(p), f"one for each of {problem.n} clients", "pass one a client")
         some = int((p > 0).sum())
+        if some == 0:
+            checks.reject("sampler.weights", self.weights, "a positive weight", "give a client one")
         checks.whole("sampler.sampled", self.sampled, 1, some, f"sample at most the {some} clients of positive weight")
-        return torch.multinomial(p.cpu(), self.sampled, generator=key.generator())
+
+    def _weights(self, problem: Problem) -> torch.Tensor:
+        return problem.weights if self.weights is None else torch.tensor(self.weights, dtype=torch.float64)
+
+    def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
+        return torch.multinomial(self._weights(problem).cpu(), self.sampled, generator=key.generator())
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,10 @@ class Cyclic(Sampler):
         checks.tidy(self)
         checks.whole("sampled", self.sampled, 1)
 
-    def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
+    def require(self, problem: Problem) -> None:
         checks.whole("sampler.sampled", self.sampled, 1, problem.n, f"take at most the {problem.n} clients there are")
+
+    def pick(self, problem: Problem, t: int, key: Key) -> torch.Tensor:
         return torch.arange(t * self.sampled, (t + 1) * self.sampled) % problem.n
 
 
