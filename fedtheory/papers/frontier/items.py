@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -212,8 +212,13 @@ def divided(task: Task, methods: Sequence[Method], ratio: bool = False) -> tuple
         lacking |= {m: "compress nothing" for m in methods if m not in lacking and not m.compresses(task)}
     here = [method for method in methods if method not in lacking]
     reasons = {method.name: why for method, why in lacking.items()} | ABSENT
-    groups = {why: ", ".join(name for name, reason in reasons.items() if reason == why) for why in reasons.values()}
+    groups = {why: listed([name for name, reason in reasons.items() if reason == why]) for why in reasons.values()}
     return here, [f"Not on {task.name}: {'; '.join(f'{why}: {group}' for why, group in groups.items())}."]
+
+
+def listed(names: Collection[str]) -> str:
+    """Up to 20 methods by name, more by their number: the table has the names."""
+    return ", ".join(names) if len(names) <= 20 else f"{len(names)} methods"
 
 
 def words(scale: str, seeds: int, methods: Sequence[Method], tasks: Sequence[Task]) -> dict[str, Any]:
@@ -364,7 +369,7 @@ def measure_sweep(name: str, methods: Sequence[Method], scale: str, seeds: int) 
             table.append(row | spec(task, how, 0).ran())
     notes = [*READING[:1], "Learning rates are those tuned on the task itself, not tuned again.", LOSS, *lacking]
     if same := alike(table):
-        notes.append(f"{ALIKE}: {', '.join(dict.fromkeys(name for name, _ in same))}.")
+        notes.append(f"{ALIKE}: {listed(dict.fromkeys(name for name, _ in same))}.")
     return Result(table, [], words(scale, seeds, here, [base]) | {"values": str(sweep.values)}, notes)
 
 
