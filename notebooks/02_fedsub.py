@@ -6,8 +6,8 @@
 # which is meant to cancel client drift. A client uploads $r$ entries instead of $m$.
 #
 # We read its algorithm beside the code and redo its derivation step by step with numbers. We find the one step that
-# costs it exact convergence, and the one line that makes it diverge. Then we compare every figure and table with the
-# paper.
+# costs it exact convergence, and the one line that makes it diverge. Then we compare Figure 1 and Table 1 with the
+# paper; Figure 2 is in notebook 10.
 #
 # **Time:** core sections (*) 1 to 3, about 70 minutes; all of it with the exercises about 175. It runs in half a
 # minute. **Needs:** notebooks 00, 01.

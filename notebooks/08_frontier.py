@@ -599,8 +599,8 @@ compression = broken("compression")
 # %% tags=["hide-input"]
 # Checks: what is said of compression
 hard = {name: row for (name, value), row in compression.items() if value == 1 / 128}
-rounded = {name: round(hard[name]["lost"]) for name in ("STC", "SCAFCOM", "Top-k", "DGC", "SSF", "SCALLION", "EF21-P")}
-assert list(rounded.values()) == [2, 3, 4, 15, 17, 29, 41]
+lost = {"STC": 2, "SCAFCOM": 3, "Top-k": 4, "DGC": 15, "SSF": 17, "SCALLION": 29, "EF21-P": 41}
+assert {name: round(hard[name]["lost"]) for name in lost} == lost
 assert min(hard[name]["lost_low"] for name in ("EF21-P", "SCALLION", "SSF")) > 10
 assert hard["FedMUD"]["quality"] == compression["FedMUD", 1 / 32]["quality"]
 
@@ -656,9 +656,9 @@ precision = broken("precision")
 coarse = {name: row for (name, value), row in precision.items() if value == "bfloat16"}
 assert not any(row["lost_low"] > 10 for row in precision.values())
 assert all(abs(coarse[name]["lost"]) < 1 for name in whole if name in coarse)
-zeroth = {"HiSo": 3.8, "DeComFL": 3.3, "FedZO": 1.6}
-assert {name: round(coarse[name]["lost"], 1) for name in zeroth} == zeroth
-assert all(coarse[name]["lost_low"] < 0 for name in zeroth)
+lost = {"HiSo": 3.8, "DeComFL": 3.3, "FedZO": 1.6}
+assert {name: round(coarse[name]["lost"], 1) for name in lost} == lost
+assert all(coarse[name]["lost_low"] < 0 for name in lost)
 assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16"))
 
 # %% [markdown]
