@@ -10,6 +10,7 @@ rows: a gradient of FedSub's logistic regression, 30 clients with 2,000 samples 
 rows over samples in columns.
 norm, norm16: a gradient of FedMUD's four convolutions with batch normalisation on 64 images of 28 x 28, in torch's
 layout over oneDNN's, in float32 and in bfloat16. full16: that in float32 over that in bfloat16, both in oneDNN's.
+wide16: a gradient of FedMUD's eight on 64 images of 32 x 32 in bfloat16, by bfloat16's products over float32's.
 padded, padded_step: losses and a gradient of adapters' weights on 16 texts of 4 to 45 tokens (like SST-2's, most are
 short) in the shape of SmolLM2-135M, a row of its own for each over several in a row. given_back: eight rounds of FedAvg
 on all of its weights with glibc's own rule for freed memory over `running.allocator`; beside it the seconds of each
@@ -36,7 +37,7 @@ from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, TextCla
 from fedtheory.core.files import write_atomic
 from fedtheory.problems import matrix_regression
 from fedtheory.problems.images import ImageClassification
-from fedtheory.problems.models import language
+from fedtheory.problems.models import language, networks
 from fedtheory.problems.models.networks import Network, network
 from fedtheory.problems.text import Texts
 from fedtheory.running import allocator
@@ -88,6 +89,15 @@ def tensors() -> dict[str, dict[str, object]]:
 
         return in_torchs_layout
 
+    eight = normalised("bf16", "fedmud-cnn8", (3, 32, 32))
+
+    def by(wide: bool) -> Callable[[], None]:
+        def step() -> None:
+            with mock.patch.object(networks, "wide", return_value=wide):
+                eight()
+
+        return step
+
     return {
         "gather": compared(at_once, play, 1),
         "out": compared(lambda: torch.bmm(Y, At, out=out), lambda: torch.bmm(Y, At), 2000),
@@ -95,13 +105,16 @@ def tensors() -> dict[str, dict[str, object]]:
         "norm": compared(plain(full), full, 4),
         "norm16": compared(plain(bf16), bf16, 8),
         "full16": compared(full, bf16, 4),
+        "wide16": compared(by(False), by(True), 2),
     }
 
 
-def normalised(precision: str) -> Callable[[], torch.Tensor]:
+def normalised(
+    precision: str, name: str = "fedmud-cnn4", size: tuple[int, ...] = (1, 28, 28)
+) -> Callable[[], torch.Tensor]:
     """A gradient of one client's network with batch normalisation."""
-    images, labels = torch.randn(64, 1, 28, 28), torch.arange(64) % 10
-    net = network("fedmud-cnn4", (1, 28, 28), 10)
+    images, labels = torch.randn(64, *size), torch.arange(64) % 10
+    net = network(name, size, 10)
     problem = ImageClassification(images, labels, [torch.arange(64)], net, Key(0), batch=64, precision=precision)
     y, xi = problem.start()[None], problem.full(problem.clients)
     return lambda: problem.grads(y, xi)

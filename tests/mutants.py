@@ -1076,11 +1076,11 @@ MUTANTS = [
     ),
     # Networks and images
     Mutant(
-        "no bias in a stack",
+        "no bias",
         MODELS,
-        "conv2d(_merged(h), weight, bias,",
-        "conv2d(_merged(h), weight, None,",
-        T_STACK,
+        "out = functional.conv2d(h, weight, bias, self.stride, self.pad, groups=groups)\n",
+        "out = functional.conv2d(h, weight, None, self.stride, self.pad, groups=groups)\n",
+        f"{NETS}::test_networks_are_the_modules",
     ),
     Mutant(
         "biased variance",
@@ -1106,9 +1106,16 @@ MUTANTS = [
     Mutant(
         "bfloat16 in oneDNN's layout on any processor",
         MODELS,
-        "if dtype == torch.bfloat16 and not",
-        "if dtype == torch.float16 and not",
+        "if dtype == torch.bfloat16 and (wide() or not",
+        "if dtype == torch.bfloat16 and (wide() and not",
         f"{NETS}::test_a_step_needs_no_onednn",
+    ),
+    Mutant(
+        "a convolution through float32 does not round",
+        MODELS,
+        "h, weight = h.bfloat16().float(), weight.bfloat16().float()",
+        "h, weight = h.float(), weight.float()",
+        f"{NETS}::test_a_convolution_through_float32_is_bfloat16s",
     ),
     Mutant(
         "one value a channel goes to oneDNN, too",

@@ -39,6 +39,7 @@ from fedtheory.core.checks import free_bytes
 from fedtheory.core.engine import drain, map_leaves, run_clients
 from fedtheory.problems.images import EVALUATED, _mixture
 from fedtheory.problems.minibatches import Batch
+from fedtheory.problems.models import networks
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 from fedtheory.running import allocator, meter
@@ -391,6 +392,7 @@ def test_what_is_metered_lies_as_torch_has_it(work, monkeypatch):
 @pytest.mark.parametrize("precision", ["full", "bf16"])
 def test_a_step_needs_no_onednn(precision, monkeypatch):
     """Without it, or in bfloat16 on a processor that lacks it, a step takes torch's layout and is the same step."""
+    monkeypatch.setattr(networks, "wide", lambda: False)
     p = chain("decomfl-mnist", precision=precision)
     (xi,), y = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1)
     first = p.grads(y, xi)
@@ -404,18 +406,45 @@ def test_a_step_needs_no_onednn(precision, monkeypatch):
 
 
 @onednn
-def test_bfloat16_rounds_the_products_of_a_chain(monkeypatch):
+@pytest.mark.parametrize("wide", [True, False])
+def test_bfloat16_rounds_the_products_of_a_chain(wide, monkeypatch):
     """Gradients, losses and the model stay in float32; a gradient is off by bfloat16's eight bits, not by float32's."""
+    monkeypatch.setattr(networks, "wide", lambda: wide)
     p, exact = chain("decomfl-mnist", precision="bf16"), chain("decomfl-mnist", DOUBLE)
     (xi,), y = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1)
     laid, to_mkldnn = [], torch.Tensor.to_mkldnn
     monkeypatch.setattr(torch.Tensor, "to_mkldnn", lambda h, *dtype: laid.append(dtype) or to_mkldnn(h, *dtype))
     found, right = p.grads(y, xi), exact.grads(y.double(), xi)
-    assert laid == [(torch.bfloat16,)] * (2 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else 0)
+    assert laid == [(torch.bfloat16,)] * (2 if torch.ops.mkldnn._is_mkldnn_bf16_supported() and not wide else 0)
     assert found.dtype == p.losses(y, xi).dtype == torch.float32
     assert 1e-4 < float((found - right).norm() / right.norm()) < 0.1
     threads = [run(FedAvg(0.05, 2), p, 2, metrics=(), threads=t).x for t in (1, 2)]
     assert torch.equal(*threads)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_convolution_through_float32_is_bfloat16s(groups, monkeypatch):
+    """Of sums that bfloat16 can hold they are the same bits, forward and back; others are rounded before and after."""
+    op, g = networks.Conv(3, 4, 3, pad=1), Key(3).generator()
+    draw = lambda *shape: torch.randint(-2, 3, shape, generator=g).float().requires_grad_()
+    exact = draw(groups, 4 * 27), draw(groups, 4), draw(groups, 5, 3, 4, 4)
+    rough = tuple((one + 0.3).detach().requires_grad_() for one in exact)
+    rounded = [one.bfloat16().double() for one in rough]
+
+    def both(weight, bias, h):
+        with torch.autocast("cpu", torch.bfloat16):
+            out = op.forward(iter((weight, bias)), h, None)
+        assert out.dtype == torch.bfloat16
+        return out, *torch.autograd.grad(out.float().sum(), (weight, bias, h))
+
+    found = {}
+    for wide in (True, False):
+        monkeypatch.setattr(networks, "wide", lambda wide=wide: wide)
+        found[wide] = both(*exact)
+        whole = op.forward(iter(rounded[:2]), rounded[2], None)
+        torch.testing.assert_close(both(*rough)[0].double(), whole, rtol=1 / 256, atol=1e-5)
+    assert all(map(torch.equal, found[True], found[False]))
+    assert all(one.dtype == torch.float32 for one in found[True][1:])
 
 
 def test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone():

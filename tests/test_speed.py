@@ -63,6 +63,9 @@ def test_the_records_are_what_the_page_says_of_them():
     plain, mixed = (f"{ratio(intel, name):.2f} times" for name in ("norm", "norm16"))
     assert f"takes {plain} as long in PyTorch's layout, in bfloat16 {mixed}" in said
     assert 1.9 < ratio(intel, "full16") < 2.1
+    old = page.record("tried-without-amx")
+    assert f"Without AMX an Intel processor takes {1 / ratio(old, 'full16'):.1f} times as long as in float32" in said
+    assert f"takes {ratio(old, 'wide16'):.2f} times as long with bfloat16's" in said
     for axis, method in (("K", "FedAvg"), ("K", "SSF"), ("P", "DeComFL")):
         assert all(0.75 < exponent < 1.15 for exponent in line(axis, method)["exponents"][1:])
 
