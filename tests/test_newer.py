@@ -189,7 +189,7 @@ def scallion(problem, a, S, root, x):
             y = x
             for sample in samples_of(problem, i, K, key):
                 y = y - a.lr * (slope(problem, i, sample, y) - c_i[i] + c)
-            delta = a.ratio * ((x - y) / (K * a.lr) - c)
+            delta = (a.ratio if a.alpha is None else a.alpha) * ((x - y) / (K * a.lr) - c)
             if a.momentum is not None:
                 v[i] = (1 - a.momentum) * v[i] + a.momentum * ((x - y) / (K * a.lr) + c_i[i] - c)
                 delta = v[i] - c_i[i]
@@ -207,6 +207,7 @@ def scallion(problem, a, S, root, x):
 
 TEXTS |= {
     "SCALLION": (scallion, Scallion(0.05, 4, 0.5, server_lr=0.9)),
+    "SCALLION-alpha": (scallion, Scallion(0.05, 4, 0.5, alpha=0.2)),
     "SCAFCOM": (scallion, Scallion(0.05, 4, 0.3, "top-k", momentum=0.4)),
 }
 SAME |= {
@@ -490,7 +491,6 @@ TEXTS |= {
     "FedKRSO weighted": (fedkrso, FedKRSO(0.02, 4, Spherical(1), 2, 1, weighted=True)),
 }
 SAME |= {"FedKRSO, P = I": (FedKRSO(ETA, K, Identity(scale="isotropic"), 3, 2), FedAvg(ETA, K))}
-BYTES |= {"FedKRSO": lambda b: (2 * (4 * b + 4), 12 * b + 8)}  # two intervals of r = 2 of 6 rows, two columns
 BAD |= {
     "pool=-1": lambda: FedKRSO(0.1, 2, pool=-1),
     "interval=0": lambda: FedKRSO(0.1, 2, interval=0),
@@ -506,6 +506,19 @@ def test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients():
         *_, ends = algorithm.client(problem, problem.clients, None, algorithm.broadcast(state.server, key), key)
         state, _, _ = play_round(algorithm, problem, state, problem.clients, key)
         close(state.server.x, ends.mean(0))
+
+
+@pytest.mark.parametrize("b", [4, 8])
+def test_a_client_of_fedkrso_sends_one_sum_for_each_subspace_it_picked(b):
+    """Three intervals: a pick for each, and r = 2 of 6 rows, two columns, for each subspace."""
+    problem = quadratic(dtype=torch.float32 if b == 4 else torch.float64)
+    one = run(FedKRSO(ETA, 6, Gaussian(2), pool=1, interval=2), problem, 2)
+    assert one["up_bytes"] == [0, 5 * (12 + 4 * b), 10 * (12 + 4 * b)]
+    assert one["down_bytes"] == [0, 5 * (12 * b + 8), 10 * (12 * b + 8)]
+    drawn = [Key(0).fold("round", 0).fold("picks", i).generator() for i in range(5)]
+    sums = sum(len({*torch.randint(3, (3,), generator=g).tolist()}) for g in drawn)
+    assert 5 < sums < 15
+    assert run(FedKRSO(ETA, 6, Gaussian(2), pool=3, interval=2), problem, 1)["up_bytes"] == [0, 5 * 12 + sums * 4 * b]
 
 
 def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():

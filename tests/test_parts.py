@@ -414,3 +414,32 @@ def test_normalized_uploads_have_the_fixed_point_of_the_clients_weights(weights)
     apart = float((counted - p.constants.x_star).norm())
     assert float((normalized - p.constants.x_star).norm()) < 0.02 * apart
     assert float((biased - counted).norm()) < 0.02 * apart
+
+
+def test_normalized_uploads_count_momentum_and_the_proximal_term():
+    """tau_i is ||a_i||_1, the sum of the coefficients of the client's gradients in its change: the same fixed point."""
+    of, steps = Quadratic.random(n=4, d=5, key=Key(3)), range(1, 5)
+    for mu, beta in ((0.0, 0.9), (20.0, 0.0), (20.0, 0.9)):
+        method, a = ClientMomentum(FedProx(0.006, 4, mu), beta), {}
+        for K in steps:
+            way = m = 0.0
+            for _ in range(K):
+                m = beta * m + 1
+                way = way + m - 0.006 * mu * way
+            a[K] = way
+        assert {K: method.reach([1.0] * K) for K in steps} == pytest.approx(a)
+    p, normal, options = Unequal(of), NormalizedUploads(method), {"metrics": ()}
+    counted = Quadratic(of.H, of.b, weights=torch.tensor([*a.values()], dtype=torch.float64)).constants.x_star
+    apart = float((counted - p.constants.x_star).norm())
+    for one, rest in ((normal, p.constants.x_star), (method, counted)):
+        assert float((run(one, p, 1200, every=1200, **options).x - rest).norm()) < 0.05 * apart
+    one, scaled = (run(one, p, 1, sampled=1, **options).x - p.start() for one in (method, normal))
+    (factor,) = {round(float(f), 9) for f in scaled / one}
+    assert factor in [round(sum(a.values()) / 4 / way, 9) for way in a.values()]
+
+
+def test_momentum_goes_inside_normalized_uploads():
+    with pytest.raises(ValueError, match=r"method='FedAvg . normalized . momentum': expected NormalizedUploads around"):
+        run(
+            ClientMomentum(NormalizedUploads(FedAvg(0.002, 4)), 0.9), Unequal(Quadratic.random(n=4, d=5, key=Key(3))), 1
+        )

@@ -110,7 +110,7 @@ METHODS = [
             "Scaffnew in which each entry of the model comes from s of the N clients.",
             "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = sum(q_i o y_i) / s; "
             "h_i += chi q_i o (x - y_i) / (K eta), chi = N (s - 1) / (s (N - 1))",
-            "s = N is Scaffnew; h_i sum to 0 and reach grad F_i(x*), whoever takes part (laws).",
+            "s = N is Scaffnew; h_i sum to 0 and reach grad F_i(x*) if two or more take part (laws).",
             "x comes down whole, and few senders per entry take more rounds.",
         ),
     ),

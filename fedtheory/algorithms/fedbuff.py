@@ -146,8 +146,8 @@ METHODS = [
             "The server steps for every K changes that arrive, which may be of old models.",
             "z = x of 0 to 4 rounds ago; y = z; y -= eta g_i(y), Q times; x += mean of K s (y_i - z), s = 1 / sqrt(1 + "
             "tau), tau server steps after z",
-            "Without delays it is FedAvg; with them and s = 1 it rests where FedAvg does (laws). Original: a "
-            "nonconvex rate.",
+            "If K is the cohort, it is FedAvg without delays; with them and s = 1 it rests where FedAvg does (laws). "
+            "Original: a nonconvex rate.",
             "The largest stable step falls with the delay (law). Delays are drawn in rounds: no seconds are modelled.",
         ),
     ),

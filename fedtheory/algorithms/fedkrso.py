@@ -2,6 +2,7 @@
 Models", arXiv:2602.03019. Read from the paper's prose and another group's code; here with plain SGD, on any model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from fedtheory.core.algorithm import Algorithm, State, average, by_problem, shar
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
-from fedtheory.core.message import Cost, Known, Seed
+from fedtheory.core.message import Cost, Known, Seed, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.subspace import Gaussian, Projection, fifth
@@ -34,8 +35,34 @@ class Down:
 
 @dataclass(frozen=True)
 class Up:
-    b: torch.Tensor  # B_k of each interval, (S, J, r)
-    picked: torch.Tensor  # which P_k that was, int32, (S, J)
+    """B_k crosses in the first interval that picked k; the other rows are zero."""
+
+    b: torch.Tensor  # B_k, the sum over its intervals, (S, J, r)
+    picked: torch.Tensor  # k of each interval, int32, (S, J)
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        return cost(self.crosses(), lags)
+
+    def crosses(self, whole: Any = None, client: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is sent of it: the picks, and B_k of those that are new."""
+        return self.picked, self.b[torch.arange(self.picked.shape[1]) == _first(self.picked)]
+
+    def arrived(self, crossed: Any, whole: Any = None, client: int = 0) -> "Up":
+        """The upload of what was sent; `self` is one of the same shapes."""
+        if not isinstance(crossed, tuple) or len(crossed) != 2:
+            checks.reject("upload", crossed, "picks and rows", "send what `crosses` gives")
+        picked, rows = crossed
+        checks.tensor("picked", picked, tuple(self.picked.shape), torch.int32, finite=False, kinds=None)
+        new = torch.arange(picked.shape[1]) == _first(picked)
+        checks.tensor("b", rows, (int(new.sum()), self.b.shape[2]), self.b.dtype)
+        b = torch.zeros_like(self.b)
+        b[new] = rows
+        return Up(b, picked)
+
+
+def _first(picked: torch.Tensor) -> torch.Tensor:
+    """For each interval the first one with the same pick, (S, J)."""
+    return torch.tensor([[row.index(k) for k in row] for row in picked.tolist()])
 
 
 @dataclass(frozen=True)
@@ -83,17 +110,17 @@ class FedKRSO(Algorithm):
         draws = [key.fold("picks", int(i)).generator() for i in clients]
         intervals = -(-self.local_steps // self.interval)
         picked = torch.stack([torch.randint(self.pool, (intervals,), generator=g) for g in draws])
-        y, b = down.x.expand(len(clients), -1), []
+        y = down.x.expand(len(clients), -1)
+        rows, first = torch.arange(len(clients)), _first(picked)
+        b = y.new_zeros(len(clients), intervals, pool[0].low.size)
         for k in range(self.local_steps):
             j = k // self.interval
-            if k % self.interval == 0:
-                b.append(y.new_zeros(len(clients), pool[0].low.size))  # W <- W + B P^T, B <- 0
             g = problem.grads(y, xi[k])
             step = -self.lr * torch.stack([pool[p].project(row) for p, row in zip(picked[:, j].tolist(), g)])
-            b[j] = b[j] + step  # B <- B - eta G P
+            b[rows, first[:, j]] += step  # B_k <- B_k - eta G P_k
             y = y + torch.stack([pool[p].lift(row) for p, row in zip(picked[:, j].tolist(), step)])
             yield y
-        return Up(torch.stack(b, 1), picked.int().to(y.device)), None
+        return Up(b, picked.int().to(y.device)), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         x = server.x

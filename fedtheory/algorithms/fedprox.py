@@ -1,5 +1,6 @@
 """FedProx: Li et al. 2020, "Federated Optimization in Heterogeneous Networks", arXiv:1812.06127v5, Algorithm 2."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -42,6 +43,12 @@ class FedProx(Algorithm):
     @property
     def gradient_only(self) -> bool:
         return not self.mu
+
+    def reach(self, gradients: Sequence[float]) -> float:
+        way = 0.0
+        for g in gradients:
+            way += g - self.lr * self.mu * way
+        return way
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)

@@ -50,7 +50,7 @@ class FedSB(Algorithm):
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
-        local_steps: local steps of a round; the first round's step has the mean gradient of as many samples at W.
+        local_steps: K local steps of a round; the first round's step has 1/K of the sum of their gradients at W.
         ratio: entries of R per entry of a matrix (m x n): r = ceil(sqrt(ratio m n)), at most the shorter side.
         sign: True makes the first step eta sign(g), Adam's, as the authors' code does; False eta g.
     """

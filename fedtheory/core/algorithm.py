@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import Field, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar, NamedTuple, Self
@@ -196,6 +196,10 @@ class Algorithm(ABC):
         makes its own K steps if the method has `own_steps`, and `run` refuses it if not.
         """
         return True
+
+    def reach(self, gradients: Sequence[float]) -> float:
+        """How far gradients of these sizes, one a step, move a client, in units of lr."""
+        return sum(gradients)
 
     def evaluated(self, problem: Problem, own: Any) -> Problem:
         """The problem as metrics see it, where clients keep a part of the model in `own`."""

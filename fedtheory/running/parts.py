@@ -6,9 +6,10 @@ stand in `running.uploads`, those that change gradients in `problems.parts`.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import Any, Self
 
 import torch
@@ -56,6 +57,9 @@ class Around(Algorithm):
     @property
     def gradient_only(self) -> bool:
         return self.method.gradient_only
+
+    def reach(self, gradients: Sequence[float]) -> float:
+        return self.method.reach(gradients)
 
     def chunk(self, problem: Problem) -> int | None:
         return self.method.chunk(problem)
@@ -128,7 +132,8 @@ class _Adaptive(Optimizer):
     Fields:
         lr: eta.
         beta1, beta2: decay of the mean m and of the squares v.
-        tau: adaptivity; with lr = 2 tau (FedAdam: tau) and tau to infinity, at beta1 = 0, the method is itself.
+        tau: adaptivity; with lr = 2 tau (FedAdam: tau, and beta2 = 0) and tau to infinity, at beta1 = 0, the method is
+            itself.
     """
 
     lr: float = 0.01
@@ -267,6 +272,9 @@ class ClientMomentum(Around):
         super().__post_init__()
         _below_one("beta", self.beta)
         object.__setattr__(self, "name", f"{self.method.name} + momentum")
+
+    def reach(self, gradients: Sequence[float]) -> float:
+        return self.method.reach(list(accumulate(gradients, lambda m, g: self.beta * m + g)))
 
     def client(
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key

@@ -14,6 +14,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import field_names
 from fedtheory.core.problem import Problem
 from fedtheory.maps.compress import LEVELS, Quantized, Sampled, count_kept, uniforms
+from fedtheory.problems.parts import LocalMomentum
 from fedtheory.running.parts import Around
 
 
@@ -94,7 +95,8 @@ class NormalizedUploads(Around):
     """A method whose clients scale their change of the model by tau / tau_i: tau_i is how many local steps they made.
 
     This is FedNova's weighting (Wang et al. 2020, arXiv:2007.07481). Without it tau_i counts as a weight beside the
-    method's, which are p_i with `weighted=True`, else 1/N. The mean tau = sum_i p_i tau_i is a constant of the data,
+    method's, which are p_i with `weighted=True`, else 1/N. With client momentum or FedProx's term tau_i is the paper's
+    ||a_i||_1: how far unit gradients move a client, over lr. The mean tau = sum_i p_i tau_i is a constant of the data,
     which clients know. Neutral where all make equally many.
 
     Fields:
@@ -114,8 +116,13 @@ class NormalizedUploads(Around):
             checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or FedProx")
         if not problem.uneven:
             return up, own
-        mean = float(torch.tensor(problem.steps_of(problem.clients)).double() @ problem.weights)
-        factor = mean / torch.tensor(problem.steps_of(clients)).to(up.dy)
+        if isinstance(problem, LocalMomentum):
+            expected = "NormalizedUploads around ClientMomentum, whose steps it counts"
+            checks.reject("method", f"{self.name} + momentum", expected, "swap the two")
+        counts = problem.steps_of(problem.clients)
+        reach = {count: self.method.reach([1.0] * count) for count in {*counts}}
+        tau = torch.tensor([reach[count] for count in counts], dtype=torch.float64)
+        factor = ((tau @ problem.weights.to(tau)) / tau[clients.to(tau.device)]).to(up.dy)
         return replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1))), own
 
 
