@@ -45,7 +45,7 @@ class FedSLoP(Algorithm):
     """FedAvg whose clients keep momentum in a random subspace, which is drawn anew in every round.
 
     A client keeps the coordinates of its momentum, and takes them over into the next subspace, as the authors' class
-    does; their script for networks keeps the whole vector, and projects no biases. The authors' code sends whole
+    does. Their script for networks keeps the whole vector, and projects no biases. The authors' code sends whole
     changes. They are in the subspace, so here their coordinates cross. The class's momentum of the server is a part of
     its own here, `Momentum`.
 

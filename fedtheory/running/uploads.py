@@ -95,9 +95,9 @@ class NormalizedUploads(Around):
     """A method whose clients scale their change of the model by tau / tau_i: tau_i is how many local steps they made.
 
     This is FedNova's weighting (Wang et al. 2020, arXiv:2007.07481). Without it tau_i counts as a weight beside the
-    method's, which are p_i with `weighted=True`, else 1/N. With client momentum or FedProx's term tau_i is the paper's
-    ||a_i||_1: how far unit gradients move a client, over lr. The mean tau = sum_i p_i tau_i is a constant of the data,
-    which clients know. Neutral where all make equally many.
+    method's, which are p_i with `weighted=True`, else 1/N. With client momentum or FedProx's term tau_i is how far
+    unit gradients move the client, over lr: the paper's norm of a_i. The mean tau = sum_i p_i tau_i is a constant of
+    the data, which clients know. Neutral where all make equally many.
 
     Fields:
         method: one that uploads `dy`; others are refused.
