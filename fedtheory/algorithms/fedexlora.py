@@ -42,14 +42,14 @@ class FedExLoRA(Algorithm):
     """Adapters B_i A_i whose products are averaged; what the mean factors miss of that goes into the frozen weights.
 
     W changes in every round and goes down whole. The papers send its change as factors of rank S r, which is less for
-    few clients and small ranks.
+    few clients and small ranks. A is drawn, in the papers on the side of a layer's inputs, here on that of the outputs.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
         decomposition: of the update; its left factor is A, its right one B.
         fresh: False goes on from the mean factors (FedEx-LoRA). True merges all of the products and draws adapters
-            anew in every round, the same for all clients (FLoRA).
+            anew in every round, the same for all clients (FLoRA, whose code draws them for each client).
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
@@ -111,7 +111,7 @@ METHODS = [
         Card(
             "Clients' adapters are stacked and merged, and drawn anew.",
             "W += mean(B_i A_i); B = 0, A drawn anew",
-            "The model is the mean of the clients'; a round adds rank S r (laws). No rate here.",
+            "The model is the mean of the clients'; a round of K > 1 adds rank S r (laws). No rate here.",
             "W changes in every round and goes down whole; B begins at 0 in every round.",
         ),
         needs="matrices",

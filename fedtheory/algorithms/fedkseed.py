@@ -50,8 +50,8 @@ class Up:
 class FedKSeed(Algorithm):
     """Zeroth-order steps along directions of a fixed pool of seeds: a model is one number for each seed.
 
-    A client draws a seed of the pool for each step, its own draws. The authors' code adds up slopes and multiplies by
-    the rate afterwards; here steps are added up, so that the rate may change.
+    A client draws a seed of the pool for each step, its own draws, and sends K numbers, most of them zero. The authors'
+    code adds up slopes and multiplies by the rate afterwards; here steps are added up, so that the rate may change.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.

@@ -89,8 +89,8 @@ class Down:
 class FSLoRA(Algorithm):
     """Adapters of one large rank r: in each round a client trains and sends k_i random ranks of them.
 
-    A is drawn and B = 0. Layers that are not decomposed are trained and sent whole. Local steps are SGD, for which the
-    authors' code has AdamW.
+    A is drawn, here on the side of a layer's outputs, and B = 0. Layers that are not decomposed are trained and sent
+    whole. Local steps are SGD, for which the authors' code has AdamW.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.

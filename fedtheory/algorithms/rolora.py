@@ -48,6 +48,8 @@ class RoLoRA(Algorithm):
 
     A is drawn and B = 0, and B begins. Layers that are not decomposed are trained in every round.
 
+    In the papers A is on the side of a layer's inputs. Here it is on that of the outputs.
+
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
@@ -129,7 +131,7 @@ METHODS = [
             "A is drawn and frozen, B is trained: averaging is exact.",
             "B -= eta grad in B of f_i(W + B A); B = mean(B_i)",
             "It is FedMUD with its left factor frozen and no reset (law).",
-            "It stays in the row space of the A that was drawn.",
+            "It stays in the span of the A that was drawn, here on the outputs' side.",
         ),
         needs="matrices",
     ),
