@@ -49,7 +49,8 @@ def cell(kind: str, source: str, **more) -> dict:
 SMALL = [
     cell(
         "markdown",
-        "# Small\n\nThe solutions are folded. [the next](01_next.ipynb), [docs](../docs/report.md#x)\n\n## One",
+        "# Small\n\nThe solutions are folded. An answer in words goes below;\ngrade it by the rubric that is folded "
+        "behind it. [the next](01_next.ipynb), [docs](../docs/report.md#x)\n\n## One",
     ),
     cell("code", 'import math\nfrom fedtheory.course.exercises import check\nopen("x")'),
     cell("markdown", QUESTION),
@@ -497,6 +498,9 @@ class TestFolder:
         ("ann/05_fedmud/05_fedmud.ipynb", ("ann", "05_fedmud")),
         (r"ann\05_fedmud.ipynb", ("ann", "05_fedmud")),
         ("ann_homework.ipynb", None),
+        ("05_fedmud.ipynb", None),
+        ("__MACOSX/ann/._05_fedmud.ipynb", None),
+        ("__MACOSX/05_fedmud/._05_fedmud.ipynb", None),
         ("ann/.ipynb_checkpoints/05_fedmud-checkpoint.ipynb", None),
     ],
 )

@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -35,14 +36,17 @@ QUESTION = re.compile(r"^\*\*Exercise (\d+)\*\* \((\d+) points?(, in words)?\)\.
 SOLUTION = re.compile(r"```python\n(.*?)```", re.DOTALL)
 FOLDED = re.compile(r"\s*<details>\s*<summary>.*?</summary>(.*)</details>\s*", re.DOTALL)
 EMPTY = re.compile(rf"^{re.escape(STUB)}[ \t]*(#.*)?$", re.MULTILINE)
-SAID = re.compile(
-    r"[^.\n]*(?:\n(?!\n)[^.\n]*)?\bsolutions?\s(?:are|is)\sfolded[^.]*\."
-)  # of solutions that are not there
+SAID = re.compile(  # of solutions and rubrics that are not there
+    r"[^.\n]*(?:\n(?!\n)[^.\n]*)?\bsolutions?\s(?:are|is)\sfolded[^.]*\.|;\sgrade\sit\sby\sthe\srubric[^.]*(?=\.)"
+)
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 # nbgrader refuses such a mark outside a cell to answer in: without the course's configuration, which takes the notes
 # out, it stops and hands out no solution.
 # zip_collect takes STUDENT_05_fedmud.ipynb, and STUDENT.zip with the notebook in it, or with its folder.
-HANDED_IN = r".*[\\/](?P<student_id>(?!\d\d_)[^\\/]+?)([\\/]\d\d_\w+)?[_\\/](?P<file_id>\d\d_\w+)\.ipynb$"
+# It leaves macOS's ._05_fedmud.ipynb and a notebook without a name, not to take them for those of "." and "extracted".
+HANDED_IN = (
+    r".*[\\/](?P<student_id>(?!\d\d_|\.|extracted[\\/])[^\\/]+?)([\\/]\d\d_\w+)?[_\\/](?P<file_id>\d\d_\w+)\.ipynb$"
+)
 RESTORED = "*The next cell was deleted. It was added for grading.*"
 NOTES = ("<!-- BEGIN SOLUTION: notes for the instructor -->", "<!-- END SOLUTION -->")
 
@@ -371,7 +375,7 @@ def _sentence(asked: Asked, code: str, word: str, space: Mapping[str, Any]) -> s
     torch.set_default_dtype(torch.float64)  # as `start` does in a notebook
     try:
         names = dict(space)
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
             exec(f"answer = {code}", names)
             right, said = verdict(asked.name, names["answer"])
     except Exception:  # of the notebook's names, which are not there
@@ -555,7 +559,8 @@ top.
 
 An exercise has a cell with `answer = ...`: replace the dots. The locked cell below it says whether the answer is right
 or what it reveals; as long as it stops with an error, it gives no points. After a change run both again. Questions in
-words have a cell *Your answer:*, which a person grades. Hand in the notebook under the name that it has.
+words have a cell *Your answer:*, which a person grades. Hand in the notebook with your name before its own, such as
+`lee_{first}.ipynb`.
 """
 
 INSTRUCTOR = """\

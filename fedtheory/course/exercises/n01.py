@@ -137,7 +137,7 @@ def predictions(answer: Any) -> str:
         "once": "In a single round nothing is wrong with this law; compare P' with P.",
     }
     for law, bases in laws.items():
-        truth, said = set(holding(*bases)), set("".join(answer[law]))
+        truth, said = set(holding(*bases)), {one for one in "".join(answer[law]).lower() if one.isalpha()}
         listed = lambda letters: ", ".join(f"({letter})" for letter in sorted(letters))
         if said - truth:
             return f"For {law!r} {listed(said - truth)} does not hold. {why[law]}"
@@ -204,7 +204,10 @@ EXERCISES = {
         2,
         "go through the proofs of Facts 1 and 2 and of section 6, and mark what each line uses.",
         predictions,
-        right=('{"once": "ecba", "Gaussian": ["d", "b"], "fixed": ("a", "e")}',),
+        right=(
+            '{"once": "ecba", "Gaussian": ["d", "b"], "fixed": ("a", "e")}',
+            '{"once": "a, b, c, e", "Gaussian": "BD", "fixed": "a,e"}',
+        ),
         wrong={
             '{"fixed": "ace", "Gaussian": "bd", "once": "abce"}': "For 'fixed' (c) does not hold",
             '{"fixed": "a", "Gaussian": "bd", "once": "abce"}': "For 'fixed' (e) holds",

@@ -155,7 +155,7 @@ def predictions(answer: Any) -> str:
         "D": "Sum line 6 again, with the 2, then average over the clients.",
     }
     for case, how in cases.items():
-        truth, said = failing(*how), set(answer[case])
+        truth, said = failing(*how), {int(number) for number in answer[case]}
         names = lambda numbers: ", ".join(f"({number})" for number in sorted(numbers))
         if said - truth:
             return f"In {case} {names(said - truth)} does not fail. {why[case]}"
@@ -223,7 +223,10 @@ EXERCISES = {
         2,
         "each case is two lines of algebra: sum line 6 over the steps, then average over the clients.",
         predictions,
-        right=('{"D": (16, 13), "C": [], "B": [], "A": [18, 16, 15]}',),
+        right=(
+            '{"D": (16, 13), "C": [], "B": [], "A": [18, 16, 15]}',
+            '{"A": {"15", "16", "18"}, "B": {}, "C": {}, "D": {"13", "16"}}',
+        ),
         wrong={
             '{"A": {15}, "B": set(), "C": set(), "D": {13, 16}}': "In A (16), (18) fails, too",
             '{"A": {13, 15, 16, 18}, "B": set(), "C": set(), "D": {13, 16}}': "In A (13) does not fail",
