@@ -28,7 +28,7 @@ from fedtheory import (
     Spherical,
     run,
 )
-from fedtheory.problems import matrix_regression
+from fedtheory.problems import matrix_regression, partitions
 from fedtheory.problems.matrix_regression import Rows
 from fedtheory.problems.quadratic import QuadraticSample
 
@@ -583,3 +583,12 @@ def test_draws_for_which_there_is_no_room():
     problem = MatrixRegression.ssf(0.5, Key(0), n=2, rows=3, d=3, m=1, batch=10**6)
     with pytest.raises(MemoryError, match=r"\(steps, n, batch\)=\(10000, 2, 1000000\)"):
         problem.draw(torch.arange(2), 10**4, Key(0))
+
+
+def test_values_of_a_tensor_are_its_numbers():
+    parts = [torch.tensor([1, 3]), torch.tensor([0, 2])]
+    for values in ([7, 2, 7, 2], torch.tensor([7, 2, 7, 2]), torch.tensor([7.5, 2, 7.5, 2]).numpy()):
+        assert all(map(torch.equal, partitions.by_value(values), parts))
+    for values in ([], [1.0, math.nan], torch.zeros(2, 2)):
+        with pytest.raises(ValueError, match=r"values=.*expected one value for each sample"):
+            partitions.by_value(values)

@@ -272,7 +272,8 @@ def _look_at_stacks(
             warnings.warn(
                 f"{kind}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
                 f"is computed {how} ({off:.2g} of its length). A client's upload must not hang on who is stacked with "
-                "it. Fix: fold the id into what a client draws, as key.fold('noise', int(i)) for i in clients",
+                "it. Fix: fold the id into what a client draws, as key.fold('noise', int(i)) for i in clients; index "
+                "by `clients`, add losses up, and change nothing in place",
                 stacklevel=2,
             )
             return

@@ -63,6 +63,10 @@ def by_value(values: Sequence[Any]) -> list[torch.Tensor]:
     [tensor([1]), tensor([0, 2])]
     """
     of: dict[Any, list[int]] = {}
+    values = getattr(values, "tolist", lambda: values)()  # a tensor's own values compare by identity
+    if not values or any(isinstance(value, list) or value != value for value in values):
+        fix = "leave samples without a value out, and flatten what has more dimensions"
+        checks.reject("values", checks.show(values), "one value for each sample, none of them NaN", fix)
     for j, value in enumerate(values):
         of.setdefault(value, []).append(j)
     try:

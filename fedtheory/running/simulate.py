@@ -198,6 +198,7 @@ def _warn_of_an_early_end(history: History, plan: Plan) -> None:
     elif (of := history.diverged) is not None:
         who = "" if of.client is None else f" of client {of.client}"
         fix = f"a smaller lr than {plan.algorithm.lr:g}" if hasattr(plan.algorithm, "lr") else "smaller steps"
+        fix += "" if of.round else ", if the gradients are finite"
         warnings.warn(f"the run diverged in round {of.round}: {of.quantity}{who}. Fix: {fix}", stacklevel=4)
 
 

@@ -62,19 +62,23 @@ class PrivateUploads(Around):
     def epsilon(self, rounds: int, delta: float, n: int, sampled: int | None = None, *, local: bool = False) -> float:
         """The epsilon of (epsilon, delta)-differential privacy, where one client's data are replaced by others.
 
-        By Renyi divergences, in the accountant of dp-accounting: `pip install 'fedtheory[privacy]'`.
+        By Renyi divergences, in the accountant of dp-accounting: `pip install 'fedtheory[privacy]'`. Not for runs with
+        `dropout`: fewer clients then share the noise.
 
         Args:
             rounds: of the run.
             delta: a probability, well below 1/n.
             n, sampled: clients, and those of a round, drawn uniformly; None: all.
             local: towards a server that sees each upload; False: towards those who see averages alone, as behind
-                `MaskedUploads`.
+                `MaskedUploads`. Refused where a client may weigh more than another.
         """
         checks.whole("rounds", rounds, 1)
         checks.number("delta", delta, 0.0, 1.0, open_low=True)
         checks.whole("n", n, 1)
         S = n if sampled is None else checks.whole("sampled", sampled, 1, n)
+        if not local and (self.weighted or not self.averaged):
+            expected = "a method that averages its uploads alike: one of more weight has less noise"
+            checks.reject("method", self.name, expected, "pass local=True, or wrap for example FedAvg(weighted=False)")
         if not self.noise:
             checks.reject("noise", self.noise, "noise, without which nothing is private", "pass noise=1.0")
         try:
