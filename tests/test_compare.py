@@ -55,7 +55,8 @@ def told(metric, value, diverged=None):
 
 
 def row(name, low, high, *, metric="accuracy", **costs):
-    return {"method": name, "metric": metric, "quality": (low + high) / 2, "low": low, "high": high, **costs}
+    ends = {"quality": (low + high) / 2, "low": low, "high": high, "seeds": 5}
+    return {"method": name, "metric": metric, **ends, **costs}
 
 
 class TestMethods:
@@ -220,6 +221,11 @@ class TestOrder:
         errors = [row("a", 0.1, 0.2, metric="error"), row("b", 0.3, 0.4, metric="error")]
         assert frontier.ranks(errors) == [(1, 1), (2, 2)]
         assert frontier.ranks([row("a", 1, 3), row("b", 2, 4), row("c", 3.5, 5)]) == [(2, 3), (1, 3), (1, 2)]
+
+    def test_one_seed_decides_nothing(self):
+        """But that a method diverged."""
+        rows = [row("a", 90, 90, seeds=1), row("b", 80, 80, seeds=1), row("c", math.nan, math.nan, seeds=1)]
+        assert frontier.ranks(rows) == [(1, 2), (1, 2), (3, 3)]
 
     def test_dominated_is_what_a_cheaper_method_surely_beats(self):
         rows = [row("cheap", 80, 82, up=1.0), row("dear", 90, 92, up=9.0), row("beaten", 70, 72, up=2.0)]

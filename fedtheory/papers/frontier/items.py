@@ -144,10 +144,16 @@ _LEAST = 1e-300  # an error of 0 has no logarithm
 
 
 def span(row: Row) -> tuple[float, float]:
-    """The worse and the better end of a method's interval, larger is better; a method that diverged is behind all."""
+    """The worse and the better end of a method's interval, larger is better; a method that diverged is behind all.
+
+    One seed has no interval: it is level with all others.
+    """
+    if math.isnan(row["quality"]):
+        return -math.inf, -math.inf
+    if row["seeds"] < 2:
+        return math.nextafter(-math.inf, 0), math.inf
     errors = -max(row["high"], ROUNDING), -max(row["low"], ROUNDING)
-    ends = (row["low"], row["high"]) if row["metric"] == "accuracy" else errors
-    return (-math.inf, -math.inf) if math.isnan(row["quality"]) else ends
+    return (row["low"], row["high"]) if row["metric"] == "accuracy" else errors
 
 
 def ranks(rows: Sequence[Row]) -> list[tuple[int, int]]:
