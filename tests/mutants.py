@@ -1009,7 +1009,7 @@ MUTANTS = [
     Mutant(
         "temporary file left",
         "core/files.py",
-        "temporary.unlink(missing_ok=True)",
+        "temporary.unlink()",
         "pass",
         T_FAILED,
     ),

@@ -1034,6 +1034,17 @@ def test_no_file_is_opened_for_writing_through_a_link(kind, tmp_path):
     assert known.read_text() == "known"
 
 
+def test_an_interrupt_while_a_temporary_file_is_made_leaves_none(tmp_path, monkeypatch):
+    def interrupted(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "fstat", interrupted)  # what `open_own` calls once the file is there
+    with pytest.raises(KeyboardInterrupt):
+        files.write_atomic(tmp_path / "new", b"new")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_temporary_files_are_new(tmp_path, monkeypatch):
     """A link of the name that one gets is not followed, and stays."""
     monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0")

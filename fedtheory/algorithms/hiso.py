@@ -27,8 +27,8 @@ class HiSo(DeComFL):
     that we agree for K = 1.
 
     Fields:
-        nu: weight of a new squared update in H; 0 is DeComFL, and 1e-6 hardly differs: in 150 steps H moves by 0.00015.
-            The authors' code has 1e-6 in one class and 0.05 in another.
+        nu: weight of a new squared update in H; 0 is DeComFL. 1e-6 hardly differs, for H then goes a millionth of
+            the way in a step. The authors' code has 1e-6 in one class and 0.05 in another.
 
     Others: as `DeComFL`, without momentum.
     """

@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -62,9 +62,8 @@ def written(path: Path) -> Iterator[BinaryIO]:
     A file that is replaced keeps its permissions. An OSError names the file.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = open_own(temporary, os.O_WRONLY | os.O_EXCL)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(open_own(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -76,7 +75,9 @@ def written(path: Path) -> Iterator[BinaryIO]:
             error.filename = str(path)
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        if not temporary.is_symlink():  # that would be another's
+            with suppress(FileNotFoundError, NotADirectoryError):  # renamed, or never made
+                temporary.unlink()
     _sync(path.parent)
 
 
