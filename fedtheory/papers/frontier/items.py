@@ -385,15 +385,15 @@ LOSS = "Lost: accuracy in points, or the factor by which the error grew as its l
 ALIKE = "The same run, and no point, where a condition changes nothing, as with a rank that is 1 already"
 
 
-def alike(table: Table) -> set[tuple[str, Any]]:
+def alike(table: Table) -> list[tuple[str, Any]]:
     """(method, value) whose runs are, bit for bit, those of an easier value."""
     rows = {(row["method"], row["value"]): tuple(row[name] for name in ("quality", "low", "high")) for row in table}
     values = list(dict.fromkeys(row["value"] for row in table))
-    return {
+    return [
         (name, value)
         for (name, value), found in rows.items()
         if any(rows[name, easier] == found for easier in values[: values.index(value)])
-    }
+    ]
 
 
 def loss(task: Task, easy: dict[str, Any], hard: dict[str, Any]) -> float:
