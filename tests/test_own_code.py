@@ -302,3 +302,50 @@ def test_a_history_is_shown_as_a_table():
     assert said.startswith("History of rounds 0 to 4, 3 records\nround ")
     assert len(said.splitlines()) == 5
     assert "tensor" not in said
+
+
+class Grads(Quadratic):
+    def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+        y -= 0.1
+        return super().grads(y, xi)
+
+
+class Sums(fedtheory.FedAvg):
+    def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> Any:
+        server.x.add_(up.dy.mean(0))
+        return server, None
+
+
+class Walks(fedtheory.FedAvg):
+    def client(self, problem: Any, clients: torch.Tensor, own: None, down: Any, key: Key) -> Any:
+        steps = super().client(problem, clients, own, down, key)
+        down.x.sub_(0.1)
+        return (yield from steps)
+
+
+class Flat(fedtheory.Cosine):
+    def factor(self, t: int) -> Any:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "options", "error"),
+    [
+        (FedAvg(0.1, 2), of_class(Grads), {}, r"y in Grads.grads='changed in place'.* Fix: make a new tensor, as y - "),
+        (Sums(0.1, 2), QUADRATIC, {}, "server.x in Sums.server='changed in place'"),
+        (Walks(0.1, 2), QUADRATIC, {}, "down.x in Walks.client='changed in place'"),
+        (FedAvg(0.1, 2), QUADRATIC, {"schedule": Flat(3)}, "Flat.factor=None: .* Fix: return the round's share of lr"),
+        (FedAvg(0.1, 2), QUADRATIC, {"stop": lambda h: torch.ones(2) > 0}, r"stop \(<lambda>\)=.* Fix: add .all"),
+    ],
+)
+def test_what_would_spoil_a_run_without_a_word_is_refused(algorithm, problem, options, error):
+    """With one participant the model is the tensor that a client starts from."""
+    before = problem.b.clone()
+    with pytest.raises((TypeError, ValueError), match=error):
+        run(algorithm, problem, 3, sampled=1, **options)
+    assert torch.equal(problem.b, before)
+
+
+def test_a_list_of_ranks_is_told_to_be_a_tuple():
+    with pytest.raises(TypeError, match=r"rank=\[3, 1\].* Fix: pass a tuple"):
+        Spherical([3, 1])

@@ -324,6 +324,7 @@ def test_what_keeps_its_factors():
         values = [math.sqrt(1 - share), math.sqrt(share)]
         assert rules.reset_interval(values, rank=1, rows=4, rounds=10) == wanted
     assert rules.reset_interval([0.1, 3.0], rank=1, rows=4, rounds=10) is None  # any order
+    assert rules.reset_interval([1e200, 1e200], rank=1, rows=4, rounds=10) == 1  # their squares overflow
     with pytest.raises(ValueError, match=r"singular_values=.*at least one above 0.*Fix: give those of the target"):
         rules.reset_interval([0.0, 0.0], rank=1, rows=4, rounds=10)
 

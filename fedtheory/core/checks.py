@@ -181,7 +181,9 @@ def _one_of(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
                 if len(rest) == 1:
                     raise
                 said = [_NAMES.get(n, n) for n in map(_called, kinds)]
-                reject(name, value, " or ".join(said), _FIXES.get(said[0], f"pass {said[0]}"), TypeError)
+                listed = isinstance(value, list) and any(get_origin(kind) is tuple for kind in rest)
+                fix = "pass a tuple, not a list" if listed else _FIXES.get(said[0], f"pass {said[0]}")
+                reject(name, value, " or ".join(said), fix, TypeError)
     return value
 
 
@@ -386,6 +388,7 @@ def explained(function: F, returned: Callable[..., None] | None = None) -> F:
 
     @wraps(function)
     def tried(*given: Any, **named: Any) -> Any:
+        seen = seen_tensors(signature.bind(*given, **named).arguments) if returned and _Now.first_round else {}
         try:
             found = function(*given, **named)
         except (
@@ -408,9 +411,27 @@ def explained(function: F, returned: Callable[..., None] | None = None) -> F:
             raise
         if _Now.first_round and returned is not None:
             returned(*given, *named.values(), found)
+            unwritten(f"{type(given[0]).__name__}.{function.__name__}", seen)
         return found
 
     return tried  # type: ignore[return-value]
+
+
+Seen = dict[str, tuple[Any, int]]  # name -> a tensor, and how often it had been written into
+
+
+def seen_tensors(named: Mapping[str, Any]) -> Seen:
+    """The tensors among named values as they are now, for `unwritten`."""
+    tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+    return {name: (value, value._version) for name, value in tensors.items() if not value.is_inference()}
+
+
+def unwritten(step: str, seen: Seen) -> None:
+    """Raise ValueError where a step changed what it was given: others may hold the same tensor, as the model."""
+    for name, (value, version) in seen.items():
+        if value._version != version:
+            fix = f"make a new tensor, as {name} - step, or start with {name}.clone()"
+            reject(f"{name} in {step}", "changed in place", "to be left as it is: others hold the same tensor", fix)
 
 
 # Ranges.

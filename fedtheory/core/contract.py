@@ -116,7 +116,7 @@ class Watched:
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[Any, None, tuple[Any, Any]]:
         made: dict[str, Any] = {"own": own, "down": down}
-        S, at, found = len(clients), 0, None
+        S, at, found, seen = len(clients), 0, None, _seen("down", down)
         try:
             steps = self.algorithm.client(problem, clients, own, down, key)
         except _SLIPS as error:
@@ -146,6 +146,7 @@ class Watched:
             self._refuse("client", "no yield", "to yield each local iterate, (S, .)", "write yield y after each step")
         if not isinstance(found, tuple) or len(found) != 2:
             self._refuse("client", found, "to return a pair (Up, Own)", "end with return Up(y - down.x), None")
+        checks.unwritten(f"{self.kind}.client", seen)
         up, new = found
         if not _is_message(up):
             self._refuse("client", up, "a dataclass as Up", "define Up with its tensors, and return Up(...), own")
@@ -154,6 +155,7 @@ class Watched:
         return up, new
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Any, Any]:
+        seen = _seen("server", server) | _seen("down", down)
         try:
             found = self.algorithm.server(server, down, up, clients, key)
         except _SLIPS as error:
@@ -161,6 +163,7 @@ class Watched:
             raise
         if not isinstance(found, tuple) or len(found) != 2:
             self._refuse("server", found, "a pair: the new Server, and a reply or None", "end with return new, None")
+        checks.unwritten(f"{self.kind}.server", seen)
         kind = type(server).__name__
         if type(found[0]) is not type(server):
             self._refuse("server", found[0], f"the new {kind}, as init made it", f"return {kind}(...), None")
@@ -275,6 +278,11 @@ class Watched:
 
 def _leaves(part: Any) -> list[tuple[str, Any]]:
     return [] if part is None else [(f.name, getattr(part, f.name)) for f in fields(part)]
+
+
+def _seen(part: str, of: Any) -> checks.Seen:
+    """The tensors of a state or message as they are now, by names such as down.x."""
+    return checks.seen_tensors({f"{part}.{name}": leaf for name, leaf in _leaves(of)} if is_dataclass(of) else {})
 
 
 def _rows(part: Any) -> int | None:

@@ -422,6 +422,7 @@ def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule
         checks.reject("lr", algorithm.lr, f"{what}; in round t={own} it is {algorithm.rate(own):.1g}", fix)
     if schedule is None:
         return
+    checks.number(f"{type(schedule).__name__}.factor", schedule.factor(0), fix="return the round's share of lr")
     rate = lambda t: schedule.factor(t) * algorithm.rate(t)
     found = schedules.first_bad_round(rate, rounds, schedule.falls_from, least, most)
     if found is not None:
@@ -559,9 +560,12 @@ class _Loop:
         """Whether a rule ends the run at the last record; processes that share it end together."""
         shards, history = self.place.shards, self.history
         for rule in self.place.rules:
-            met = bool(rule(history))
+            found, name = rule(history), getattr(rule, "__name__", None) or repr(rule)
+            if getattr(found, "ndim", 0):
+                checks.reject(f"stop ({name})", found, "True or False", "add .all() or .any() to what it returns")
+            met = bool(found)
             if met if shards is None else shards.most(int(met)):
-                history.stopped = getattr(rule, "__name__", None) or repr(rule)
+                history.stopped = name
                 return True
         return False
 

@@ -210,9 +210,10 @@ def reset_interval(singular_values: Sequence[float], rank: int, rows: int, round
     checks.whole("rounds", rounds, 1)
     for value in singular_values:
         checks.number("singular_values", value, 0.0)
-    squares = sorted((value**2 for value in singular_values), reverse=True)
-    if not sum(squares) > 0:
+    largest = max(singular_values, default=0.0)
+    if not largest > 0:
         checks.reject("singular_values", list(singular_values), "at least one above 0", "give those of the target")
+    squares = sorted(((value / largest) ** 2 for value in singular_values), reverse=True)  # 1e200 has no square
     return None if sum(squares[rank:]) < untouched_share((rank / rows,), rounds) * sum(squares) else 1
 
 
