@@ -2495,8 +2495,8 @@ MUTANTS = [
     Mutant(
         "a step is entered without its rate",
         "algorithms/fedkseed.py",
-        "to(y.device), -self.lr * g)",
-        "to(y.device), -g)",
+        "steps.append(-self.lr * g)",
+        "steps.append(-g)",
         f"{NEWER}::test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients",
     ),
     Mutant(
@@ -2521,11 +2521,39 @@ MUTANTS = [
         f"{NEWER_LORA}::test_transcript[FedEx-LoRA]",
     ),
     Mutant(
-        "the adapters stay",
+        "all clients draw one A",
         "algorithms/fedexlora.py",
-        'replace(server.D, key=key.fold("D"))',
-        "server.D",
-        f"{NEWER_LORA}::test_transcript[FLoRA]",
+        'key.fold("D", i)',
+        'key.fold("D", 0)',
+        f"{NEWER_LORA}::test_a_round_of_flora_adds_the_rank_of_all_participants",
+    ),
+    Mutant(
+        "LoRA's A is on the side of the outputs",
+        "maps/decomposition.py",
+        'of = Adapter if self.form == "lora" else Outer',
+        "of = Outer",
+        f"{NEWER_LORA}::test_on_transposed_layers_it_is_fedmud[5-FFA-LoRA]",
+    ),
+    Mutant(
+        "a kernel's factors do not take turns",
+        "algorithms/rolora.py",
+        "part = part.part if isinstance(part, Permuted) else part",
+        "part = part",
+        f"{NEWER_LORA}::test_a_convolution_by_its_kernel_takes_turns",
+    ),
+    Mutant(
+        "a kernel's ranks are not sketched",
+        "algorithms/fslora.py",
+        "part = part.part if isinstance(part, Permuted) else part",
+        "part = part",
+        f"{NEWER_LORA}::test_a_convolution_of_fslora_has_one_count_of_ranks[3]",
+    ),
+    Mutant(
+        "all seeds of a pool go up",
+        "algorithms/fedkseed.py",
+        "self.local_steps * (picks.itemsize + moved.itemsize) < self.pool * moved.itemsize",
+        "False",
+        f"{NEWER}::test_traffic_by_hand",
     ),
     Mutant(
         "the mean of the senders forgets who is away",
@@ -2628,8 +2656,8 @@ MUTANTS = [
     Mutant(
         "squared updates are not remembered",
         "algorithms/hiso.py",
-        "add_(change[0].square(), alpha=self.nu)",
-        "add_(change[0].abs(), alpha=self.nu)",
+        "add_(change.square(), alpha=self.nu)",
+        "add_(change.abs(), alpha=self.nu)",
         f"{T_NEWER}[HiSo]",
     ),
     Mutant(

@@ -24,6 +24,8 @@ KINDS = {
     "low rank": LowRank(0.5, layers="all"),
     "low rank, aad": LowRank(0.5, form="aad", layers="matrices"),
     "low rank, frozen": LowRank(0.5, form="freeze", layers="all"),
+    "adapters": LowRank(0.5, form="lora", layers="all"),
+    "adapters, kernel": LowRank(0.5, form="lora", layers="all", kernel=3),
     "low rank, kernel": LowRank(0.5, layers="all", kernel=3),
     "blocks": Kronecker(0.9, layers="all"),
     "blocks, aad": Kronecker(0.9, form="aad", layers="matrices"),
@@ -92,6 +94,9 @@ def written_out(kind, m, n, u, fixed):
     share = m / (m + n) if isinstance(kind, LowRank) else 0.5
     if kind.form == "freeze":
         return product(fixed, u)
+    if kind.form == "lora":
+        A, B = split(u, len(u) * n // (m + n), len(u) * m // (m + n))
+        return B.reshape(m, -1) @ A.reshape(n, -1).T
     left = round(len(u) * share)
     U, V = split(u, left, len(u) - left)
     if kind.form == "product":

@@ -104,7 +104,7 @@ def test_a_generator_yields_every_local_iterate(name):
 
 
 # The others draw by their ids, or have ranks by them.
-NAMED = ("FedBuff", "FedZO", "FedKSeed", "FlexLoRA ranks")
+NAMED = ("FedBuff", "FedZO", "FedKSeed", "FLoRA", "FlexLoRA ranks")
 NAMELESS = [name for name in ALGORITHMS if not name.startswith(NAMED) and name not in ROLLED]
 
 

@@ -52,7 +52,7 @@ UP |= {"FedProx": 12, "FedDyn": 12, "FedDC": 12}  # what comes down: test_regula
 UP |= {"FedZO": 12, "BAFFLE": 4, "BAFFLE forward": 3}  # the model's change; P slopes
 UP |= {"FedHM": 8, "FedHM decay": 16, "ProjectedFedAvg": 12, "FedFTG": 12}  # (6 + 2) r numbers; the model's change
 UP |= {"Scaffnew": 12, "FedBuff": 12, "FedCM": 12, "MimeLite": 24}  # what comes down: test_newer.py
-UP |= {"FedKSeed": 20, "RoLoRA": 6, "FFA-LoRA": 6, "FedEx-LoRA": 8, "FLoRA": 8}  # what comes down: test_newer*.py
+UP |= {"FedKSeed": 2 * K, "RoLoRA": 2, "FFA-LoRA": 2, "FedEx-LoRA": 8, "FLoRA": 8}  # what comes down: test_newer*.py
 UP |= {"FedSLoP": 4}  # r = 2 of 6 rows, two columns
 UP |= {"Fed-SB": 12}  # in the first round
 UP |= {"HiSo": 12}  # K P slopes

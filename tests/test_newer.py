@@ -363,7 +363,8 @@ TEXTS |= {
     "FedKSeed": (fedkseed, FedKSeed(0.02, 2, 20, 0.5)),
     "FedKSeed weighted": (fedkseed, FedKSeed(0.02, 2, 20, 0.5, weighted=True)),
 }
-BYTES |= {"FedKSeed": lambda b: (20 * b, 20 * b, 12 * b + 160)}  # the pool of 20 seeds goes down once, with w_0
+# A seed and a number for each step go up; down 20 numbers, and once the pool of 20 seeds with w_0.
+BYTES |= {"FedKSeed": lambda b: (K * (8 + b), 20 * b, 12 * b + 160)}
 BAD |= {"pool=0": lambda: FedKSeed(0.1, 2, 0), "smoothing=0.0": lambda: FedKSeed(0.1, 2, 4, 0.0)}
 
 
@@ -764,7 +765,8 @@ def hiso(problem, a, S, root, x):
                 g[k] += np.array(own) / S
         for row, slopes in zip(z, g):
             change = sum(s * v for s, v in zip(slopes, row)) / len(row)
-            x, H = x - a.lr * change, (1 - a.nu) * H + a.nu * change**2
+            x = x - a.lr * change
+        H = (1 - a.nu) * H + a.nu * change**2
         yield x, None
 
 
@@ -794,10 +796,14 @@ def test_hiso_costs_what_decomfl_does_until_a_model_is_sent(b):
     assert history["down_bytes"] == [0, 5 * 16, 5 * (32 + step), 5 * (48 + 2 * step)]
 
 
-def test_at_the_solution_the_mean_of_squares_of_hiso_only_shrinks():
+def test_at_the_solution_steps_of_hiso_grow_until_the_error_hovers():
+    """H falls by 1 - nu a round, whatever K is, while slopes are 0; then steps are so long that they are not."""
     problem = quadratic(1)
-    server = last(HiSo(0.01, 1, 4, 1e-9, nu=0.1), problem, 20, x0=problem.constants.x_star.clone()).server
-    assert torch.allclose(server.m, torch.full_like(server.m, 0.9**20), rtol=1e-6)
+    at = lambda rounds: last(HiSo(0.01, 3, 4, 1e-9, nu=0.1), problem, rounds, x0=problem.constants.x_star).server
+    assert torch.allclose(at(20).m, torch.full((problem.d,), 0.9**20, dtype=torch.float64), rtol=1e-6)
+    end = at(300)
+    assert float(end.m.min()) > 1e-4 > 1e9 * 0.9**300
+    assert 1e-5 < float(problem.error(end.x)) < 1
 
 
 # FedBuff

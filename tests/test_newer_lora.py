@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
+from cases import ALGORITHMS, ETA, K, last, quadratic, relative, rounds, start
 from each import each
 from test_laws import close
 from test_lowrank_baselines import (
     PROBLEMS,
     T,
+    adapted,
     compare,
-    drawn,
     flat,
     images,
+    lora,
     low,
     shares,
     slope,
-    train,
     transposed,
     weighed,
 )
@@ -29,6 +29,7 @@ from fedtheory import (
     FedMUD,
     FSLoRA,
     Key,
+    Layer,
     Layout,
     MatrixRegression,
     Quadratic,
@@ -37,80 +38,87 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.fslora import Sketch
-from fedtheory.maps.decomposition import LowRank
+from fedtheory.maps.decomposition import Kronecker, LowRank
+
+
+def adapters(decomposition, problem, key):
+    """Each layer's A (r x in), drawn, and B (out x r) = 0."""
+    return adapted(decomposition.draw(problem.layout, key.fold("D"), torch.float64), problem)
+
+
+def fitted(problem, i, a, key, W, AB):
+    """LoRA's local steps: both factors of W + B A, (out x in)."""
+    for sample in samples_of(problem, i, a.local_steps, key):
+        G = slope(problem, i, sample, [w + B @ A for w, (A, B) in zip(W, AB)])
+        AB = [(A - a.lr * B.T @ g, B - a.lr * g @ A.T) for g, (A, B) in zip(G, AB)]
+    return AB
 
 
 def rolora(problem, a, S, root, x):
-    """A^0 drawn, B^0 = 0; W + A B^T. In rounds of B's turn A is the same matrix for all clients, and the other way."""
-    W = transposed(x, problem)
-    AB = drawn(a.decomposition.draw(problem.layout, root.fold("D"), torch.float64), problem)
+    """W + B A. In rounds of B's turn A is the same matrix for all clients, and the other way."""
+    W, AB = transposed(x, problem), adapters(a.decomposition, problem, root)
     for t in range(T):
         key, new = root.fold("round", t), [[0, 0] for _ in W]
         turn = 0 if a.switch_every is None else t // a.switch_every % 2
         for i in chosen(problem, S, key):
             own = [list(pair) for pair in AB]
             for sample in samples_of(problem, i, a.local_steps, key):
-                G = slope(problem, i, sample, [w + A @ B.T for w, (A, B) in zip(W, own)])
+                G = slope(problem, i, sample, [w + B @ A for w, (A, B) in zip(W, own)])
                 for pair, g in zip(own, G):
-                    if turn == 0:
-                        pair[1] = pair[1] - a.lr * g.T @ pair[0]
-                    else:
-                        pair[0] = pair[0] - a.lr * g @ pair[1]
+                    A, B = pair
+                    pair[:] = (A, B - a.lr * g @ A.T) if turn == 0 else (A - a.lr * B.T @ g, B)
             for mean, pair in zip(new, own):
                 mean[:] = [old + one / S for old, one in zip(mean, pair)]
         AB = new
-        yield flat([w + A @ B.T for w, (A, B) in zip(W, AB)])
+        yield flat([w + B @ A for w, (A, B) in zip(W, AB)])
 
 
 def fedexlora(problem, a, S, root, x):
-    """W += sum p_i A_i B_i^T - (sum p_i A_i)(sum p_i B_i)^T; FLoRA: without the last, and A, B drawn anew."""
-    W = transposed(x, problem)
-    draw = lambda key: drawn(a.decomposition.draw(problem.layout, key.fold("D"), torch.float64), problem)
-    AB = draw(root)
+    """W += sum p_i B_i A_i - (sum p_i B_i)(sum p_i A_i); FLoRA: without the last, and each client draws its A."""
+    W, AB = transposed(x, problem), adapters(a.decomposition, problem, root)
+    anew = lambda i, key: adapted(a.decomposition.draw(problem.layout, key.fold("D", i), torch.float64), problem)
     for t in range(T):
         key = root.fold("round", t)
         ids = chosen(problem, S, key)
-        ends = [train(problem, i, a, key, W, AB) for i in ids]
+        ends = [fitted(problem, i, a, key, W, anew(i, key) if a.fresh else AB) for i in ids]
         p = shares(problem, a, ids)
-        products = [sum(s * e[layer][0] @ e[layer][1].T for s, e in zip(p, ends)) for layer in range(len(W))]
-        means = [tuple(sum(s * e[layer][j] for s, e in zip(p, ends)) for j in (0, 1)) for layer in range(len(W))]
+        products = [sum(s * e[layer][1] @ e[layer][0] for s, e in zip(p, ends)) for layer in range(len(W))]
+        AB = [tuple(sum(s * e[layer][j] for s, e in zip(p, ends)) for j in (0, 1)) for layer in range(len(W))]
         model = [w + P for w, P in zip(W, products)]
-        AB = draw(key) if a.fresh else means
-        W = model if a.fresh else [w - A @ B.T for w, (A, B) in zip(model, means)]
+        W = model if a.fresh else [w - B @ A for w, (A, B) in zip(model, AB)]
         yield flat(model)
 
 
 def fslora(problem, a, S, root, x):
-    """A client's factors have k columns: there is no mask here. The model is W + (r/k) A B^T for it."""
-    W = transposed(x, problem)
-    AB = drawn(a.decomposition.draw(problem.layout, root.fold("D"), torch.float64), problem)
+    """A client's factors have rank k: there is no mask here. The model is W + (r/k) B A for it."""
+    W, AB = transposed(x, problem), adapters(a.decomposition, problem, root)
     for t in range(T):
         key, new = root.fold("round", t), [[A.copy(), B.copy()] for A, B in AB]
         for i in chosen(problem, S, key):
             g, share = key.fold("sketch", i).generator(), a.shares[i % len(a.shares)]
-            ranks = [A.shape[1] for A, _ in AB]
+            ranks = [len(A) for A, _ in AB]
             kept = [torch.randperm(r, generator=g)[: max(1, round(share * r))].numpy() for r in ranks]
             scale = [r / len(k) for r, k in zip(ranks, kept)]
-            own = [(A[:, k], B[:, k]) for k, (A, B) in zip(kept, AB)]
+            own = [(A[k], B[:, k]) for k, (A, B) in zip(kept, AB)]
             for sample in samples_of(problem, i, a.local_steps, key):
-                G = slope(problem, i, sample, [w + c * A @ B.T for w, c, (A, B) in zip(W, scale, own)])
-                own = [(A - a.lr * c * g @ B, B - a.lr * c * g.T @ A) for c, g, (A, B) in zip(scale, G, own)]
-            for mean, k, pair, before in zip(new, kept, own, AB):
-                for all, mine, old in zip(mean, pair, before):
-                    all[:, k] += (mine - old[:, k]) / S
+                G = slope(problem, i, sample, [w + c * B @ A for w, c, (A, B) in zip(W, scale, own)])
+                own = [(A - a.lr * c * B.T @ g, B - a.lr * c * g @ A.T) for c, g, (A, B) in zip(scale, G, own)]
+            for mean, k, (A, B), (old_A, old_B) in zip(new, kept, own, AB):
+                mean[0][k] += (A - old_A[k]) / S
+                mean[1][:, k] += (B - old_B[:, k]) / S
         AB = new
-        yield flat([w + A @ B.T for w, (A, B) in zip(W, AB)])
+        yield flat([w + B @ A for w, (A, B) in zip(W, AB)])
 
 
 TEXTS = {
-    "RoLoRA": (rolora, RoLoRA(0.08, 3, low(0.7))),
-    "RoLoRA, three rounds": (rolora, RoLoRA(0.08, 3, low(0.7), 3)),
-    "FFA-LoRA": (rolora, RoLoRA(0.15, 3, low(1.0), None)),
-    "FedEx-LoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5))),
-    "FedEx-LoRA weighted": (fedexlora, FedExLoRA(0.05, 3, low(0.7), weighted=True)),
-    "FLoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5), True)),
-    "FSLoRA": (fslora, FSLoRA(0.03, 3, low(1.0))),
-    "FSLoRA shares": (fslora, FSLoRA(0.02, 3, low(1.0), (0.5, 1.0, 0.1))),
+    "RoLoRA": (rolora, RoLoRA(0.08, 3, lora(0.7))),
+    "RoLoRA, three rounds": (rolora, RoLoRA(0.08, 3, lora(0.7), 3)),
+    "FFA-LoRA": (rolora, RoLoRA(0.15, 3, lora(1.0), None)),
+    "FedEx-LoRA": (fedexlora, FedExLoRA(0.05, 3, lora(0.5))),
+    "FedEx-LoRA weighted": (fedexlora, FedExLoRA(0.05, 3, lora(0.7), weighted=True)),
+    "FLoRA": (fedexlora, FedExLoRA(0.05, 3, lora(0.5), True)),
+    "FSLoRA": (fslora, FSLoRA(0.03, 3, lora(1.0))),
+    "FSLoRA shares": (fslora, FSLoRA(0.02, 3, lora(1.0), (0.5, 1.0, 0.1))),
 }
 
 
@@ -123,10 +131,10 @@ def test_transcript(name, problem, S):
 # Laws
 
 EXACT = {
-    "RoLoRA": RoLoRA(ETA, K, low(0.5)),
-    "FFA-LoRA": RoLoRA(ETA, K, low(0.5), None),
-    "FedEx-LoRA": FedExLoRA(ETA, K, low(0.5)),
-    "FLoRA": FedExLoRA(ETA, K, low(0.5), True),
+    "RoLoRA": RoLoRA(ETA, K, lora(0.5)),
+    "FFA-LoRA": RoLoRA(ETA, K, lora(0.5), None),
+    "FedEx-LoRA": FedExLoRA(ETA, K, lora(0.5)),
+    "FLoRA": FedExLoRA(ETA, K, lora(0.5), True),
 }
 
 
@@ -147,9 +155,9 @@ def starts(D):
 
 
 def half(algorithm, server, part, at):
-    """Positions in u of the factor whose turn it is."""
-    left = part.of.sizes[0]
-    mine = range(left) if algorithm.switch_every and server.t // algorithm.switch_every % 2 else range(left, part.size)
+    """Positions in u of the factor whose turn it is: A (6 x r), then B (2 x r)."""
+    size = part.size * 6 // 8
+    mine = range(size) if algorithm.switch_every and server.t // algorithm.switch_every % 2 else range(size, part.size)
     return [at + i for i in mine]
 
 
@@ -169,32 +177,49 @@ def test_the_model_is_the_mean_of_the_clients_models(name):
     assert relative(new.server.x, whole.mean(0)) > 1e-4
 
 
-def test_ffa_lora_is_fedmud_with_its_left_factor_frozen():
-    """At the same rank: 2 of a 2 x 6 matrix is ratio 1 of both sides' numbers, and of the left side's."""
-    for problem in (regression(), quadratic()):
-        one = last(RoLoRA(ETA, K, low(1.0), None), problem, 10, sampled=3).server.x
-        two = last(FedMUD(ETA, K, low(1.0, form="freeze"), reset_every=None), problem, 10, sampled=3).server.x
-        close(one, two)
+MUD = FedMUD(ETA, K, low(1.0), reset_every=None)
+ON_TRANSPOSED = {  # at rank 2 of a 2 x 6 matrix
+    "FFA-LoRA": (RoLoRA(ETA, K, lora(1.0), None), replace(MUD, decomposition=low(1 / 3, form="freeze"))),
+    "FSLoRA, all ranks": (FSLoRA(ETA, K, lora(1.0), (1.0,)), MUD),
+}
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_for_one_client_nothing_is_missed(fresh):
-    """The mean of one product is the product of the means: FedMUD, with a reset in every round for FLoRA."""
-    problem = quadratic(1)
-    ours = rounds(FedExLoRA(ETA, K, low(0.5), fresh), problem, 10)
-    mud = rounds(FedMUD(ETA, K, low(0.5), reset_every=1 if fresh else None), problem, 10)
+@pytest.mark.parametrize("name", ON_TRANSPOSED)
+@pytest.mark.parametrize("sampled", [5, 3])
+def test_on_transposed_layers_it_is_fedmud(name, sampled):
+    """LoRA draws A, the factor on the side of a layer's inputs, and FedMUD the one on that of the outputs."""
+    problem, turn = quadratic(), torch.arange(12).view(2, 6).T.flatten()
+    H, b = problem.H[:, turn][:, :, turn], problem.b[:, turn]
+    other = Quadratic(H, b, layout=Layout.single(2, 6))
+    ours, mud = ON_TRANSPOSED[name]
+    ours = last(ours, problem, 10, sampled=sampled, x0=problem.b[0]).server.x
+    close(ours[turn], last(mud, other, 10, sampled=sampled, x0=other.b[0]).server.x)
+
+
+def test_for_one_client_nothing_is_missed():
+    """The mean of one product is the product of the means."""
+    problem, decomposition = quadratic(1), lora(0.5)
+    ours = rounds(FedExLoRA(ETA, K, decomposition), problem, 10)
+    mud = rounds(FedMUD(ETA, K, decomposition, reset_every=None), problem, 10)
     for (_, a), (_, b) in zip(ours, mud, strict=True):
         close(a.server.x, b.server.x)
 
 
-@pytest.mark.parametrize("sampled", [5, 3])
-def test_fslora_with_all_ranks_is_fedmud_without_a_reset(sampled):
-    for problem in (regression(), quadratic()):
-        ours, theirs = (
-            last(a, problem, 10, sampled=sampled).server.x
-            for a in (FSLoRA(ETA, K, low(1.0), (1.0,)), FedMUD(ETA, K, low(1.0), reset_every=None))
-        )
-        close(ours, theirs)
+CONVOLUTIONS = Layout((Layer("0.conv", 6, 9), Layer("1.bias", 4, 1), Layer("2.linear", 3, 5)))
+
+
+def test_a_convolution_by_its_kernel_takes_turns():
+    """Of rank 2 A has 6 x 2 numbers and B 9 x 2, and of rank 1 of the linear layer 3 and 5; the bias always moves."""
+    problem = quadratic(layout=CONVOLUTIONS)
+    algorithm = RoLoRA(ETA, K, LowRank(0.5, 1.0, "lora", layers="matrices", kernel=3))
+    state = algorithm.init(problem, start(problem), Key(0))
+    A = torch.tensor([True] * 12 + [False] * 18 + [False] * 4 + [True] * 3 + [False] * 5)
+    bias = (torch.arange(len(A)) >= 30) & (torch.arange(len(A)) < 34)
+    for t in range(4):
+        new, up, _ = play_round(algorithm, problem, state, problem.clients, Key(0).fold("round", t))
+        assert torch.equal(new.server.u != state.server.u, (A if t % 2 else ~A) | bias)
+        assert up.u.shape[1] == (19 if t % 2 else 27)
+        state = new
 
 
 def test_a_sketch_is_the_identity_in_the_mean():
@@ -214,41 +239,44 @@ def test_sketches_of_one_rank_end_at_one_rank(lr, share, rank):
     u, v = (torch.linalg.qr(torch.randn(8, 8, generator=Key(i).generator(), dtype=torch.float64))[0] for i in (0, 1))
     M = u[:, :4] * torch.tensor([1.0, 0.8, 0.6, 0.5]).double() @ v[:, :4].T
     problem = Quadratic(torch.eye(64).double().repeat(20, 1, 1), M.flatten().repeat(20, 1), layout=Layout.single(8, 8))
-    found = last(FSLoRA(lr, 2, low(1.0), (share,)), problem, 400, x0=torch.zeros_like(problem.b[0])).server
+    found = last(FSLoRA(lr, 2, lora(1.0), (share,)), problem, 500, x0=torch.zeros_like(problem.b[0])).server
     U, s, Vh = torch.linalg.svd(M)
     assert len(found.u) == 4 * 16
     assert relative(found.x, (U[:, :rank] * s[:rank] @ Vh[:rank]).flatten()) < 1e-3
 
 
 def matrices(m=5, n=3, seed=0):
-    """Clients with their own features and one solution of rank 1; its right singular vector."""
+    """Clients with their own features and one solution of rank 1; its singular vector on the features' side."""
     g = Key(seed).generator()
     A = torch.randn(4, 20, m, generator=g, dtype=torch.float64)
     u, v = (torch.nn.functional.normalize(torch.randn(k, generator=g, dtype=torch.float64), dim=0) for k in (m, n))
-    return MatrixRegression(A, A @ torch.outer(u, v), lam=0.0), v
+    return MatrixRegression(A, A @ torch.outer(u, v), lam=0.0), u
 
 
 def test_rolora_finds_a_matrix_of_rank_one_that_ffa_lora_cannot():
-    """RoLoRA's Sec. 4: with A frozen the error stays at the sine of its angle to the solution's."""
-    problem, v = matrices()
-    decomposition = LowRank(1e-9, 1.0, layers="all")
+    """RoLoRA's Sec. 4: with A frozen at a the best is least squares on the feature a'x; the loss stays at its rest."""
+    problem, u = matrices()
+    decomposition = lora(1e-9)
     zero = torch.zeros(problem.d, dtype=torch.float64)
-    frozen, turns = (last(RoLoRA(0.3, 5, decomposition, switch), problem, 100, x0=zero).server for switch in (None, 1))
-    A = frozen.u[:3] / frozen.u[:3].norm()
-    sine = float((1 - (A @ v) ** 2).sqrt())
-    assert sine > 0.3
-    assert relative(frozen.x, problem.constants.x_star) == pytest.approx(sine, rel=1e-3)
+    frozen = last(RoLoRA(0.3, 1, decomposition, None), problem, 300, x0=zero).server
+    turns = last(RoLoRA(0.3, 5, decomposition), problem, 100, x0=zero).server
+    a, x_star = frozen.u[:5], problem.constants.x_star.view(3, 5)
+    G = (problem.A.mT @ problem.A).mean(0)  # the features' second moments
+    best = torch.outer(x_star @ G @ a / (a @ G @ a), a)
+    assert relative(frozen.x, best.flatten()) < 1e-4
+    assert relative(best, x_star) > float((1 - (a @ u) ** 2 / (a @ a)).sqrt()) > 0.3
     assert relative(turns.x, problem.constants.x_star) < 1e-6
 
 
 @pytest.mark.parametrize("S", [1, 2, 3])
 def test_a_round_of_flora_adds_the_rank_of_all_participants(S):
-    """Rank 1 adapters of S clients are one of rank S; averaged factors stay at rank 1."""
-    decomposition = LowRank(1e-9, 1.0, layers="all")
+    """Rank 1 adapters of S clients are one of rank S, after a single step too; averaged factors stay at rank 1."""
+    decomposition = lora(1e-9)
     problem = MatrixRegression.ssf(0.5, Key(2), n=5, rows=8, d=6, m=4, batch=None)
     x0 = start(problem)
     for algorithm, rank in (
         (FedExLoRA(0.1, 3, decomposition, True), S),
+        (FedExLoRA(0.1, 1, decomposition, True), S),
         (FedExLoRA(0.1, 3, decomposition), S),
         (FedMUD(0.1, 3, decomposition), 1),
     ):
@@ -262,13 +290,13 @@ def test_a_round_of_flora_adds_the_rank_of_all_participants(S):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_traffic_by_hand(dtype):
-    """d = 12, rank 1: A has 2 numbers, B 6. Five clients, which have W and the seed of A after their first round."""
+    """d = 12, rank 1: A has 6 numbers, B 2. RoLoRA's five clients have W and the seed of A after their first round."""
     problem, b = quadratic(dtype=dtype), dtype.itemsize
     for name, ups, down, once in (
-        ("RoLoRA", (6, 2, 6), 8 * b + 8, 12 * b + 8),
-        ("FFA-LoRA", (6, 6, 6), 6 * b, 12 * b + 8),
-        ("FedEx-LoRA", (8, 8, 8), 20 * b + 8, 0),
-        ("FLoRA", (8, 8, 8), 12 * b + 8, 0),
+        ("RoLoRA", (2, 6, 2), 8 * b + 8, 12 * b + 8),
+        ("FFA-LoRA", (2, 2, 2), 2 * b, 12 * b + 8),
+        ("FedEx-LoRA", (8, 8, 8), 20 * b, 0),
+        ("FLoRA", (8, 8, 8), 12 * b, 0),
     ):
         history = run(ALGORITHMS[name], problem, 3)
         assert history["up_bytes"] == [0, *(5 * b * int(n) for n in np.cumsum(ups))], name
@@ -278,15 +306,23 @@ def test_traffic_by_hand(dtype):
 @each(b=[4, 8])
 def test_a_client_of_fslora_is_sent_and_sends_its_ranks(b):
     """d = 12, r = 2: a rank is 8 numbers. Clients 0, 2, 4 have one, and 1, 3 both: 7 ranks; a seed of S for each."""
-    algorithm, dtype = FSLoRA(ETA, K, low(1.0), (0.5, 1.0)), torch.float32 if b == 4 else torch.float64
+    algorithm, dtype = FSLoRA(ETA, K, lora(1.0), (0.5, 1.0)), torch.float32 if b == 4 else torch.float64
     history = run(algorithm, quadratic(dtype=dtype), 3)
     assert history["up_bytes"] == [0, 56 * b, 112 * b, 168 * b]
     assert history["down_bytes"] == [0, *(5 * 12 * b + t * (56 * b + 5 * 8) for t in (1, 2, 3))]
 
 
+@pytest.mark.parametrize("kernel", [None, 3])
+def test_a_convolution_of_fslora_has_one_count_of_ranks(kernel):
+    """Ranks 4 of 6 x 9 and 2 of 3 x 5, half of which cross: 2 (6 + 9) + 1 (3 + 5) numbers and the bias."""
+    algorithm = FSLoRA(ETA, K, LowRank(1.0, 1.0, "lora", layers="matrices", kernel=kernel))
+    history = run(algorithm, quadratic(layout=CONVOLUTIONS), 1)
+    assert history["up_bytes"][-1] == 5 * 8 * (30 + 8 + 4)
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_networks(name):
-    algorithm = replace(EXACT[name], lr=0.1, decomposition=LowRank(0.5, 0.3, layers="matrices"))
+    algorithm = replace(EXACT[name], lr=0.1, decomposition=LowRank(0.5, 0.3, "lora", layers="matrices"))
     history = run(algorithm, images(), 6, sampled=3, every=6, metrics=("loss",))
     assert history["loss"][-1] < history["loss"][0]
 
@@ -296,15 +332,17 @@ def test_networks(name):
     [
         (lambda: RoLoRA(0.0), "lr=0.0"),
         (lambda: RoLoRA(0.1, 0), "local_steps=0"),
-        (lambda: RoLoRA(0.1, 1, low(0.5, form="aad")), "decomposition=LowRank"),
-        (lambda: RoLoRA(0.1, 1, low(0.5), 0), "switch_every=0"),
-        (lambda: FSLoRA(0.1, 1, low(0.5, form="aad")), "decomposition=LowRank"),
-        (lambda: FSLoRA(0.1, 1, low(0.5), ()), "shares=()"),
-        (lambda: FSLoRA(0.1, 1, low(0.5), (0.5, 0.0)), "shares[1]=0.0"),
+        (lambda: RoLoRA(0.1, 1, lora(0.5, form="aad")), "decomposition=LowRank"),
+        (lambda: RoLoRA(0.1, 1, low(0.5)), "form='lora'"),
+        (lambda: Kronecker(0.5, form="lora"), "form='lora'"),
+        (lambda: RoLoRA(0.1, 1, lora(0.5), 0), "switch_every=0"),
+        (lambda: FSLoRA(0.1, 1, lora(0.5, form="aad")), "decomposition=LowRank"),
+        (lambda: FSLoRA(0.1, 1, lora(0.5), ()), "shares=()"),
+        (lambda: FSLoRA(0.1, 1, lora(0.5), (0.5, 0.0)), "shares[1]=0.0"),
         (lambda: FedExLoRA(0.1, 1.5), "local_steps=1.5"),
-        (lambda: FedExLoRA(0.1, 1, low(0.5, random=True)), "decomposition=LowRank"),
-        (lambda: FedExLoRA(0.1, 1, low(0.5), 1), "fresh=1"),
-        (lambda: FedExLoRA(0.1, 1, low(0.5), weighted="p"), "weighted='p'"),
+        (lambda: FedExLoRA(0.1, 1, lora(0.5, random=True)), "decomposition=LowRank"),
+        (lambda: FedExLoRA(0.1, 1, lora(0.5), 1), "fresh=1"),
+        (lambda: FedExLoRA(0.1, 1, lora(0.5), weighted="p"), "weighted='p'"),
     ],
 )
 def test_bad_input(make, named):

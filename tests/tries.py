@@ -232,7 +232,7 @@ ALGORITHMS = {  # the public ones by name, and their readings
     if isinstance(kind, type) and issubclass(kind, Algorithm) and kind is not Algorithm
     if "method" not in kind.__dataclass_fields__  # parts of a method have tests of their own
 }
-LOW = LowRank(0.5, layers="all")
+LOW, LORA = LowRank(0.5, layers="all"), LowRank(0.5, form="lora", layers="all")
 GIVEN: dict[str, dict[str, Any]] = {
     "FedSub": {"projection": Coordinate(2)},
     "SSF": {"projection": Spherical(2, "orthonormal")},
@@ -241,10 +241,10 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedKSeed": {"pool": 4},
     "FedKRSO": {"projection": Gaussian(2), "pool": 2},
     "FedSLoP": {"projection": Spherical(2, "orthonormal")},
-    "RoLoRA": {"decomposition": LOW},
-    "FedEx-LoRA": {"decomposition": LOW},
-    "FlexLoRA": {"decompositions": (LOW,)},
-    "FSLoRA": {"decomposition": LOW},
+    "RoLoRA": {"decomposition": LORA},
+    "FedEx-LoRA": {"decomposition": LORA},
+    "FlexLoRA": {"decompositions": (LORA,)},
+    "FSLoRA": {"decomposition": LORA},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
     "FedSubReading": {"projection": Coordinate(2)},

@@ -43,15 +43,17 @@ class Down:
 
 @dataclass(frozen=True)
 class Up:
-    moved: torch.Tensor  # how far the client went along each direction, (S, K)
+    moved: torch.Tensor  # how far the client went along each direction, (S, K), or along those of `picks`, (S, steps)
+    picks: torch.Tensor | None  # which of the pool's seeds it drew, int64, (S, steps), where that is smaller
 
 
 @dataclass(frozen=True)
 class FedKSeed(Algorithm):
     """Zeroth-order steps along directions of a fixed pool of seeds: a model is one number for each seed.
 
-    A client draws a seed of the pool for each step, its own draws, and sends K numbers, most of them zero. The authors'
-    code adds up slopes and multiplies by the rate afterwards; here steps are added up, so that the rate may change.
+    A client draws a seed of the pool for each step. It sends K numbers or, if that is less, a seed's index and a number
+    for each step. The authors' code adds up slopes and multiplies by the rate afterwards; here steps are added up, so
+    that the rate may change.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.
@@ -67,6 +69,7 @@ class FedKSeed(Algorithm):
     smoothing: float = 1e-3
     weighted: bool = False
     name = "FedKSeed"
+    revision = 2  # 1 sent K numbers whatever the number of steps
     averaged = True
 
     def __post_init__(self) -> None:
@@ -90,20 +93,28 @@ class FedKSeed(Algorithm):
         draws = [key.fold("seeds", int(i)).generator() for i in clients]
         picks = torch.stack([torch.randint(self.pool, (self.local_steps,), generator=g) for g in draws])
         y = _model(problem.layout, pool, down.moved).repeat(len(clients), 1)
-        moved = y.new_zeros(len(clients), self.pool)
+        steps = []
         for k in range(self.local_steps):
             z = [Each(tuple(_direction(problem.layout, seed, y) for seed in pool.seeds[picks[:, k]].tolist()))]
             g = slopes(problem, y, z, self.smoothing, xi[k], central=True)  # (l_+ - l_-) / (2 epsilon)
             y = y.clone()
             walk(y, z, -self.lr * g)  # w <- w - eta g z
-            moved = moved.scatter_add(1, picks[:, k, None].to(y.device), -self.lr * g)  # the entry of this seed
+            steps.append(-self.lr * g)
             yield y
-        return Up(moved), None
+        moved, picks = torch.cat(steps, 1), picks.to(y.device)
+        if self.local_steps * (picks.itemsize + moved.itemsize) < self.pool * moved.itemsize:
+            return Up(moved, picks), None
+        return Up(self._entered(moved, picks), None), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        moved = server.moved + average(up.moved, server.p, clients)
+        moved = up.moved if up.picks is None else self._entered(up.moved, up.picks)
+        moved = server.moved + average(moved, server.p, clients)
         x = _model(server.layout.value, server.pool, moved)
         return replace(server, x=x, moved=moved, t=server.t + 1), None
+
+    def _entered(self, steps: torch.Tensor, picks: torch.Tensor) -> torch.Tensor:
+        """Each step in the entry of its seed, (S, steps) -> (S, K)."""
+        return steps.new_zeros(len(steps), self.pool).scatter_add(1, picks, steps)
 
 
 def _direction(layout: Layout, seed: int, like: torch.Tensor) -> Direction:
@@ -128,7 +139,7 @@ METHODS = [
             "y -= eta g z_s, g = (f_i(y + eps z_s) - f_i(y - eps z_s)) / (2 eps), s drawn from the pool; "
             "a_s += mean of -eta g; x = x_0 + sum_s a_s z_s",
             "The rebuilt model is the mean of the clients'. It finds the best in x_0 + span(z_s) (laws).",
-            "A pool smaller than d does not reach x*; each client rebuilds the model from the whole pool.",
+            "A pool smaller than d does not reach x*; each client rebuilds the model from all seeds drawn so far.",
         ),
         rate=0.1,
     ),

@@ -127,7 +127,8 @@ METHODS = [
             "y -= eta g_i(y); gamma_i = V_i^T (x - y) / (rho K), V_i truncated normal of variance rho; "
             "x -= mean(V_i gamma_i)",
             "A rebuilt change is unbiased, with d/K times its square as error; K -> infinity is FedAvg (laws).",
-            "K < d: more noise than change. The authors' code has d for 1/rho: a third of a change comes back.",
+            "K < d: more noise than change. The authors' code has d for 1/rho: a third of a change comes back, before "
+            "the server's rate (10 in its script).",
         ),
         rate=0.1,
     ),

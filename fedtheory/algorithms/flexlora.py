@@ -1,6 +1,7 @@
 """FlexLoRA: Federated Fine-tuning of Large Language Models under Heterogeneous Tasks and Client Resources.
 
-Bai et al. 2024, arXiv:2402.11505; from the first step, on any model.
+Bai et al. 2024, arXiv:2402.11505; the authors' code is alibaba/FederatedScope, branch FlexLoRA (1cb1ab7). Here for any
+model, trained from its start.
 """
 
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ class Server:
 class Down:
     base: Replay[torch.Tensor]  # (d,), sent once
     adapters: Known[Adapters]
-    u: Tailored  # B, A of the largest rank, (q,): client i is sent its first r_i columns
+    u: Tailored  # A, B of the largest rank, (q,): client i is sent its first r_i columns
 
     def kept(self, client: int) -> torch.Tensor:
         """What client i has of u, (q,) bool."""
@@ -108,35 +109,35 @@ class FlexLoRA(Algorithm):
     """Clients train adapters B_i A_i of their own rank; the server averages the products and cuts its SVD for each.
 
     A client of a small rank is padded with zero columns, on which both gradients vanish: they stay zero, and none
-    crosses. The frozen W goes to a client once. Adapters whose product is zero, as all are in round 0, have one factor
-    drawn and one zero. Without LoRA's scale alpha / r in front of B A, with which B's rate would be (alpha / r)^2 times
-    A's; public code built on the method has it. Layers that stay whole are trained whole, in every client.
+    crosses. The frozen W goes to a client once. Adapters whose product is zero, as all are in round 0, have A drawn and
+    B = 0. The authors' code has LoRA's scale alpha / r in front of B A, by which B's rate is (alpha / r)^2 times A's;
+    here there is none. Layers that stay whole are trained whole, in every client.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
         decompositions: one for each kind of client, from which its ranks follow; client i is of kind i modulo their
             number. They differ in `ratio` alone.
-        share: the power of the singular values in B = U S^share; A = S^(1 - share) V^T has the rest. With 1 the paper's
-            redistribution is read as B = U S, A = V^T.
+        share: the power of the singular values in B = U S^share; A = S^(1 - share) V^T has the rest. 1 is the
+            authors': B = U S, A = V^T.
         weighted: False averages the participants alike; True by the problem's client weights p_i (the paper's n_i).
     """
 
     lr: float = by_problem()
     local_steps: int = 5
-    decompositions: tuple[LowRank, ...] = (LowRank(1 / 8, 1.0, layers="matrices"),)
+    decompositions: tuple[LowRank, ...] = (LowRank(1 / 8, 1.0, "lora", layers="matrices"),)
     share: float = 1.0
     weighted: bool = False
     name = "FlexLoRA"
     pace = 0.03
 
     def __post_init__(self) -> None:
-        fix = "pass (LowRank(1/8), LowRank(1/32))"
+        fix = "pass (LowRank(1/8, form='lora'), LowRank(1/32, form='lora'))"
         if not self.decompositions:
             checks.reject("decompositions", self.decompositions, "at least one LowRank", fix, TypeError)
-        same = replace(self.decompositions[0], ratio=1.0, form="product", random=False)
+        same = replace(self.decompositions[0], ratio=1.0, form="lora", random=False)
         if {replace(one, ratio=1.0) for one in self.decompositions} != {same}:
-            checks.reject("decompositions", self.decompositions, "products that differ in their ratio alone", fix)
+            checks.reject("decompositions", self.decompositions, "adapters that differ in their ratio alone", fix)
         checks.number("share", self.share, 0.0, 1.0)
 
     @cached_property
@@ -144,7 +145,7 @@ class FlexLoRA(Algorithm):
         return max(self.decompositions, key=lambda one: one.ratio)
 
     def kept(self, layout: Layout) -> torch.Tensor:
-        """Which of the largest factors a client of each kind has, (kinds, q) bool: of B and A the first r columns."""
+        """Which of the largest factors a client of each kind has, (kinds, q) bool: of A^T and B the first r columns."""
         kinds = []
         for decomposition in self.decompositions:
             marks = []
@@ -188,13 +189,13 @@ METHODS = [
     Method(
         "FlexLoRA",
         "low rank",
-        lambda o: FlexLoRA(o.lr, o.local_steps, (LowRank(o.ratio, 1.0, layers="matrices"),)),
+        lambda o: FlexLoRA(o.lr, o.local_steps, (LowRank(o.ratio, 1.0, "lora", layers="matrices"),)),
         Card(
             "Adapters of each client's own rank; the server averages products and cuts their SVD for each.",
             "delta = mean(B_i A_i); (B_i, A_i) = SVD of delta, cut at r_i; x = W + delta",
             "Equal full ranks lose nothing (law). No rate here.",
-            "delta's rank stays near the largest r_i; B = U S, A = V^T has unequal scales, which large rates do "
-            "not stand.",
+            "delta has rank up to S r_i, of which a client gets r_i; B = U S, A = V^T has unequal scales, which large "
+            "rates do not stand.",
         ),
         needs="matrices",
     ),

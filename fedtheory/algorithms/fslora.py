@@ -2,7 +2,8 @@
 
 Read from the authors' code, wenzhifang/Federated-Sketching-LoRA-Implementation at ac24177, src/LoRA_Sketching.py:85. It
 is no oracle: lines 90, 96, 115 and 122 ask whether a parameter is called 'lora_B' or 'lora_A', where all names are
-longer. So its sketch stays I. Line 89 draws ranks of A apart from those of B. Here from the first step, on any model.
+longer. So its sketch stays I. Line 89 draws ranks of A apart from those of B. Here for any
+model, trained from its start.
 """
 
 from dataclasses import dataclass, replace
@@ -89,26 +90,25 @@ class Down:
 class FSLoRA(Algorithm):
     """Adapters of one large rank r: in each round a client trains and sends k_i random ranks of them.
 
-    A is drawn, here on the side of a layer's outputs, and B = 0. Layers that are not decomposed are trained and sent
-    whole. Local steps are SGD, for which the authors' code has AdamW.
+    A is drawn and B = 0. Layers that are not decomposed are trained and sent whole. Client and server take plain steps,
+    where the authors' code has AdamW.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
-        decomposition: of the update; its left factor is A, its right one B. Its ratio makes r.
+        decomposition: of the update, in its form "lora". Its ratio makes r.
         shares: k_i / r, one for each kind of client; client i is of kind i modulo their number. k_i is at least 1.
     """
 
     lr: float = by_problem()
     local_steps: int = 5
-    decomposition: LowRank = LowRank(1 / 4, 1.0, layers="matrices")
+    decomposition: LowRank = LowRank(1 / 4, 1.0, "lora", layers="matrices")
     shares: tuple[float, ...] = (0.5,)
     name = "FSLoRA"
     pace = 0.1
 
     def __post_init__(self) -> None:
-        if self.decomposition != replace(self.decomposition, form="product", random=False):
-            checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/4)")
+        self.decomposition.adapters()
         if not self.shares:
             checks.reject("shares", self.shares, "at least one share", "pass shares=(0.5,)")
         for i, share in enumerate(self.shares):
@@ -152,13 +152,12 @@ METHODS = [
     Method(
         "FSLoRA",
         "low rank",
-        lambda o: FSLoRA(o.lr, o.local_steps, LowRank(min(1.0, 2 * o.ratio), 1.0, layers="matrices")),
+        lambda o: FSLoRA(o.lr, o.local_steps, LowRank(min(1.0, 2 * o.ratio), 1.0, "lora", layers="matrices")),
         Card(
             "Adapters of rank r, of which each client trains k random ranks in a round.",
             "S_i = (r/k) diag(k of r random ones); (B, A) -= eta grad of f_i(W + B S_i A); B, A += mean of the changes",
             "E[S_i] = I; k = r is FedMUD without a reset (laws). Original: how the ratios k/r bound the rate.",
-            "k = 1: all ranks learn one matrix, and the model ends at rank 1 (law). The authors' code (ac24177) is no "
-            "oracle: its sketch stays I.",
+            "k = 1: all ranks learn one matrix, and the model ends at rank 1 (law).",
         ),
         needs="matrices",
     ),

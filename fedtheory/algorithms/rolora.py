@@ -1,6 +1,6 @@
 """RoLoRA: Chen et al. 2025, "Robust Federated Finetuning of LLMs via Alternating Optimization of LoRA",
 arXiv:2502.01755; FFA-LoRA: Sun et al. 2024, "Improving LoRA in Privacy-preserving Federated Learning",
-arXiv:2403.12313. Read from public code; here from the first step, on any model.
+arXiv:2403.12313. Aggregation as in CERT-Lab/fedex-lora; here for any model, trained from its start.
 """
 
 from dataclasses import dataclass, replace
@@ -48,26 +48,23 @@ class RoLoRA(Algorithm):
 
     A is drawn and B = 0, and B begins. Layers that are not decomposed are trained in every round.
 
-    In the papers A is on the side of a layer's inputs. Here it is on that of the outputs.
-
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
-        decomposition: of the update; its left factor is A, its right one B.
+        decomposition: of the update, in its form "lora".
         switch_every: rounds of one factor before the other's turn. None: never, which is FFA-LoRA.
     """
 
     lr: float = by_problem()
     local_steps: int = 5
-    decomposition: LowRank = LowRank(1 / 8, 1.0, layers="matrices")
+    decomposition: LowRank = LowRank(1 / 8, 1.0, "lora", layers="matrices")
     switch_every: int | None = 1
     name = "RoLoRA"
     pace = 0.1
     averaged = True
 
     def __post_init__(self) -> None:
-        if self.decomposition != replace(self.decomposition, form="product", random=False):
-            checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/8)")
+        self.decomposition.adapters()
         if self.switch_every is not None:
             checks.whole("switch_every", self.switch_every, 1)
 
@@ -114,24 +111,24 @@ METHODS = [
     Method(
         "RoLoRA",
         "low rank",
-        lambda o: RoLoRA(o.lr, o.local_steps, LowRank(o.ratio, 1.0, layers="matrices")),
+        lambda o: RoLoRA(o.lr, o.local_steps, LowRank(o.ratio, 1.0, "lora", layers="matrices")),
         Card(
             "Rounds that train B and rounds that train A in turn: averaging is exact.",
             "B -= eta grad in B of f_i(W + B A), B = mean(B_i); in the next round A",
             "The model is the mean of the clients' (law). It fits a matrix of rank 1 where FFA-LoRA cannot (law).",
-            "The rank of the change is bounded for good; each round trains half of what crosses down.",
+            "The rank of the change is bounded for good. Both factors go down, of which one is trained.",
         ),
         needs="matrices",
     ),
     Method(
         "FFA-LoRA",
         "low rank",
-        lambda o: RoLoRA(o.lr, o.local_steps, LowRank(o.ratio, 1.0, layers="matrices"), None),
+        lambda o: RoLoRA(o.lr, o.local_steps, LowRank(o.ratio, 1.0, "lora", layers="matrices"), None),
         Card(
             "A is drawn and frozen, B is trained: averaging is exact.",
             "B -= eta grad in B of f_i(W + B A); B = mean(B_i)",
-            "It is FedMUD with its left factor frozen and no reset (law).",
-            "It stays in the span of the A that was drawn, here on the outputs' side.",
+            "With layers transposed: FedMUD+F without a reset (law).",
+            "A layer's change sees only the projection of its inputs that was drawn.",
         ),
         needs="matrices",
     ),

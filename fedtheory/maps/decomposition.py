@@ -6,6 +6,7 @@ a convolution, row-major as stored. A `Decomposition` says how; a layout and a k
     form "product"  U V^T, or U (x) V block by block: U random, V = 0 at the start, so that the update starts at zero
     form "aad"      U V~^T + U~ V^T (8): U~ and V~ random and fixed, U = V = 0: linear in what is trained
     form "freeze"   U~ V^T ("+F"): U~ random and fixed, V = 0
+    form "lora"     B A, low rank: A, on the side of a layer's inputs, random, B = 0
 
 A layer that is no matrix (bias, normalisation) and, by default, the first and the last matrix stay whole: there u is
 the update itself.
@@ -27,7 +28,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Seed
 
 _Draw = Callable[[int], torch.Tensor]  # so many entries from U(-a, a)
-_FORMS = ("product", "aad", "freeze")
+_FORMS = ("product", "aad", "freeze", "lora")
 
 
 # Two factors -> the entries of a matrix
@@ -91,6 +92,28 @@ class Outer(Bilinear):
 
     def _W(self, W: torch.Tensor) -> torch.Tensor:
         return W.unflatten(-1, (self.m, self.n))
+
+
+class Adapter(Outer):
+    """B A of LoRA with A^T (n x r), B (m x r): U V^T whose V comes first."""
+
+    def __init__(self, m: int, n: int, r: int) -> None:
+        super().__init__(m, n, r)
+        self.sizes = (n * r, m * r)
+
+    def product(self, U: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+        return super().product(V, U)
+
+    def left(self, g: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+        return super().right(g, V)
+
+    def right(self, g: torch.Tensor, U: torch.Tensor) -> torch.Tensor:
+        return super().left(g, U)
+
+    def truncated(self, W: torch.Tensor, share: float) -> torch.Tensor:
+        """From the SVD: B = U S^share, A^T = V S^(1 - share), A first."""
+        B, A = super().truncated(W, share).split(self.sizes[::-1])
+        return torch.cat([A, B])
 
 
 class KroneckerBlocks(Bilinear):
@@ -173,7 +196,7 @@ class Part(ABC):
         """Gradient in u of <g, update(u)>: (..., size)."""
 
     def nearest(self, W: torch.Tensor, share: float) -> torch.Tensor:
-        """The u whose update is nearest to W, (m n,) -> (size,), for the parts of `LowRank` in its form "product"."""
+        """The u whose update is nearest to W, (m n,) -> (size,): of `LowRank` in its forms "product" and "lora"."""
         raise NotImplementedError
 
 
@@ -339,8 +362,9 @@ class Factors:
     def nearest(self, x: torch.Tensor, share: float = 0.5) -> torch.Tensor:
         """The factors whose update is nearest to x, layer by layer, by truncated SVD: (d,) -> (q,).
 
-        U gets the singular values to the power `share`, V the rest. A layer that is zero gets `start`, whose product is
-        zero too, and not both of whose gradients are. For `LowRank` in its form "product".
+        U, or LoRA's B, gets the singular values to the power `share`, the other factor the rest. A layer that is zero
+        gets `start`, whose product is zero too, and not both of whose gradients are. For `LowRank` in its forms
+        "product" and "lora".
         """
         pieces = [
             part.nearest(x[all], share) if bool(x[all].any()) else self.start[own] for part, own, _, all in self._layers
@@ -362,8 +386,9 @@ class Decomposition(ABC):
     Fields:
         ratio: factors trained per entry of a decomposed layer; rank or number of blocks follow from it. It holds
             for each decomposed layer, up to rounding; `for_network` makes it hold for all parameters.
-        a: random factors are drawn from U(-a, a), all with the same a.
-        form: "product", "aad" or "freeze" (the left factor).
+        a: random factors are drawn from U(-a, a), all with the same a. PEFT's a for LoRA's A is 1/sqrt(n) with n
+            inputs.
+        form: "product", "aad", "freeze" (the left factor), or, for `LowRank` only, "lora".
         random: True draws all trained factors, so that the update does not start at zero (FedLMT, FedPara).
         layers: which are decomposed: "inner" matrices without the first and the last one, all "matrices", or "all"
             layers, vectors too.
@@ -471,11 +496,18 @@ def _parts(decomposition: Decomposition, layout: Layout) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class LowRank(Decomposition):
-    """U V^T with U (m x r), V (n x r); r = ceil(ratio m n / (m + n)), frozen: ceil(ratio m)."""
+    """U V^T with U (m x r), V (n x r), or LoRA's B A; r = ceil(ratio m n / (m + n)), frozen: ceil(ratio m)."""
 
     def part(self, m: int, n: int) -> Part:
         trained = n if self.form == "freeze" else m + n
-        return _form(self, Outer(m, n, max(1, math.ceil(self.ratio * m * n / trained))))
+        of = Adapter if self.form == "lora" else Outer
+        return _form(self, of(m, n, max(1, math.ceil(self.ratio * m * n / trained))))
+
+    def adapters(self) -> None:
+        """Raise ValueError where this is no LoRA: B A with A random and B = 0."""
+        if self != replace(self, form="lora", random=False):
+            fix = f"pass LowRank({self.ratio:g}, form='lora')"
+            checks.reject("decomposition", self, "adapters B A of which B starts at zero", fix)
 
 
 @dataclass(frozen=True)
@@ -492,6 +524,7 @@ class Kronecker(Decomposition):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.choice("form", self.form, _FORMS[:3])
         checks.choice("blocks", self.blocks, ("stacked", "square"))
 
     def part(self, m: int, n: int) -> Part:
@@ -549,4 +582,4 @@ class Full(Decomposition):
 
 
 def _form(how: Decomposition, of: Bilinear) -> Part:
-    return {"product": Product, "aad": Decoupled, "freeze": Frozen}[how.form](of, how.random)
+    return {"product": Product, "lora": Product, "aad": Decoupled, "freeze": Frozen}[how.form](of, how.random)
