@@ -2591,10 +2591,24 @@ MUTANTS = [
         "test_parts.py::test_normalized_uploads_count_momentum_and_the_proximal_term",
     ),
     Mutant(
+        "the problem's weights where a method has none",
+        "running/uploads.py",
+        "if self.weighted else tau.mean()",
+        "",
+        "test_parts.py::test_normalized_uploads_weigh_as_the_method_does[False]",
+    ),
+    Mutant(
+        "a message may be changed in place",
+        "core/contract.py",
+        'checks.unwritten(f"{self.kind}.client", seen)',
+        "pass",
+        "test_own_code.py::test_what_would_spoil_a_run_without_a_word_is_refused",
+    ),
+    Mutant(
         "normalised uploads are longer",
         "running/uploads.py",
-        "(tau @ problem.weights.to(tau))",
-        "(1.3 * tau @ problem.weights.to(tau))",
+        "factor = (mean / ",
+        "factor = (1.3 * mean / ",
         "test_parts.py::test_normalized_uploads_count_momentum_and_the_proximal_term",
     ),
     Mutant(

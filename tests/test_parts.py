@@ -446,6 +446,17 @@ def test_normalized_uploads_count_momentum_and_the_proximal_term():
     assert factor in [round(sum(a.values()) / 4 / way, 9) for way in a.values()]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_normalized_uploads_weigh_as_the_method_does(weighted):
+    """tau is 2.5 where all clients count alike, and 2 with weights 4:3:2:1."""
+    of = Quadratic.random(n=4, d=5, key=Key(3))
+    p, method = Unequal(Quadratic(of.H, of.b, weights=torch.tensor([4.0, 3.0, 2.0, 1.0]))), FedAvg(0.006, 4)
+    method, options = replace(method, weighted=weighted), {"sampled": 1, "metrics": ()}
+    one, scaled = (run(m, p, 1, **options).x - p.start() for m in (method, NormalizedUploads(method)))
+    (factor,) = {round(float(f), 9) for f in scaled / one}
+    assert factor in [round((2.0 if weighted else 2.5) / steps, 9) for steps in (1, 2, 3, 4)]
+
+
 def test_momentum_goes_inside_normalized_uploads():
     with pytest.raises(ValueError, match=r"method='FedAvg . normalized . momentum': expected NormalizedUploads around"):
         run(

@@ -37,7 +37,7 @@ class Holders:
 
     @property
     def control(self) -> float:
-        """The largest eta of the theory: n (s - 1) / (s (n - 1)); 1 where everyone sends all."""
+        """The largest eta of the theory: n (s - 1) / (s (n - 1))."""
         n, s = len(self.place), self.s
         return 1.0 if s == n else n * (s - 1) / (s * (n - 1))
 
@@ -61,7 +61,7 @@ class CompressedScaffnew(Scaffnew):
     there, and stays where there is none.
 
     Fields:
-        ratio: entries that a client sends, of d. An entry comes from s = max(2, round(ratio N)) clients.
+        ratio: an entry comes from s = max(2, round(ratio N)) clients, and a client sends s/N of the entries.
 
     Others: as `Scaffnew`.
     """
@@ -111,7 +111,8 @@ METHODS = [
             "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = sum(q_i o y_i) / s; "
             "h_i += chi q_i o (x - y_i) / (K eta), chi = N (s - 1) / (s (N - 1))",
             "s = N is Scaffnew; h_i sum to 0 and reach grad F_i(x*) if two or more take part (laws).",
-            "x comes down whole, and few senders per entry take more rounds.",
+            "x comes down whole. Few senders per entry take more rounds, far more where clients are away: TAMUNA draws "
+            "the senders among those that are there.",
         ),
     ),
 ]

@@ -144,8 +144,8 @@ METHODS = [
         lambda o: FedBuff(o.lr, o.local_steps),
         Card(
             "The server steps for every K changes that arrive, which may be of old models.",
-            "z = x of 0 to 4 rounds ago; y = z; y -= eta g_i(y), Q times; x += mean of K s (y_i - z), s = 1 / sqrt(1 + "
-            "tau), tau server steps after z",
+            "z = x of 0 to 4 rounds ago; y = z; y -= eta g_i(y), Q times; x += mean of s (y_i - z) over K, s = 1 / "
+            "sqrt(1 + tau), tau server steps after z",
             "If K is the cohort, it is FedAvg without delays; with them and s = 1 it rests where FedAvg does (laws). "
             "Original: a nonconvex rate.",
             "The largest stable step falls with the delay (law). Delays are drawn in rounds: no seconds are modelled.",

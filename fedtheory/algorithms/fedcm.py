@@ -84,7 +84,7 @@ METHODS = [
             "v = -mean(y_i - x) / (K eta) of the last round; y -= eta (alpha g_i(y) + (1 - alpha) v); "
             "x += mean(y_i - x)",
             "alpha = 1 is FedAvg, K = 1 is momentum SGD on F; it rests where FedAvg with steps alpha eta does (laws).",
-            "Its drift is alpha times FedAvg's, and not zero; v goes down beside x.",
+            "For small steps its drift is alpha times FedAvg's, and not zero; v goes down beside x.",
         ),
     ),
 ]

@@ -67,7 +67,9 @@ def _first(picked: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class FedKRSO(Algorithm):
-    """Local steps in random subspaces of a pool of K: a client changes its subspace every few steps.
+    """Local steps in random subspaces of a pool of K: a client picks one anew for every `interval` steps.
+
+    The model goes down whole. The public code has Adam, which starts anew in each interval.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
@@ -143,9 +145,9 @@ METHODS = [
         lambda o: FedKRSO(o.lr, o.local_steps, Gaussian(o.ranks)),
         Card(
             "Clients train in random subspaces that they pick from a pool of the round.",
-            "B_k -= eta P_k^T g_i(y), y = x + sum_k P_k B_k, k picked anew every few steps; x += sum_k P_k mean(B_k)",
+            "B_k -= eta P_k^T g_i(y), y = x + sum_k P_k B_k, k picked anew in each interval; x += sum_k P_k mean(B_k)",
             "The rebuilt model is the mean of the clients'; E[P P^T] = I; P = I is FedAvg (laws).",
-            "A step has 1 + (m + 1)/r times the gradient's second moment (law): lr must be as much smaller.",
+            "With Gaussian P a step has 1 + (m + 1)/r times the gradient's second moment (law): lr must be smaller.",
         ),
         command=lambda o: FedKRSO(o.lr, o.local_steps, Gaussian(o.rank)),
         rate=0.3,

@@ -50,9 +50,9 @@ class FedSB(Algorithm):
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
-        local_steps: K local steps of a round; the first round's step has 1/K of the sum of their gradients at W.
+        local_steps: K local steps of a round; the first round steps by the mean of K gradients at W.
         ratio: entries of R per entry of a matrix (m x n): r = ceil(sqrt(ratio m n)), at most the shorter side.
-        sign: True makes the first step eta sign(g), Adam's, as the authors' code does; False eta g.
+        sign: True makes the first step eta sign(g), as the authors' code does by Adam; False eta g.
     """
 
     lr: float = by_problem()
@@ -150,7 +150,7 @@ METHODS = [
             "The first full step fixes B and A; clients train the small R between them.",
             "B, R, A = SVD_r(-eta mean(g_i(W))); then R_i -= eta B^T g_i(W + B R_i A) A^T; R = mean(R_i)",
             "The model is the mean of the clients'; square B and A of full rank: FedAvg (laws). No rate here.",
-            "Unless the Hessian is a multiple of I, B misses even a solution of rank 1 (law).",
+            "Unless the Hessian is a multiple of I, B can miss even a solution of rank 1 (law).",
         ),
         needs="matrices",
     ),

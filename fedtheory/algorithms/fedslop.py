@@ -46,7 +46,7 @@ class FedSLoP(Algorithm):
 
     A client keeps the coordinates of its momentum, and takes them over into the next subspace, as the authors' class
     does. Their script for networks keeps the whole vector, and projects no biases. The authors' code sends whole
-    changes. They are in the subspace, so here their coordinates cross. The class's momentum of the server is a part of
+    changes. The class's lie in the subspace, so here their coordinates cross. Its momentum of the server is a part of
     its own here, `Momentum`.
 
     Fields:

@@ -123,7 +123,7 @@ METHODS = [
         "subspace",
         lambda o: Ferret(o.lr, o.local_steps, o.ratio),
         Card(
-            "Of a change its coordinates on random directions cross, which both sides make from a seed.",
+            "A change crosses as its coordinates on random directions, which both sides make from a seed.",
             "y -= eta g_i(y); gamma_i = V_i^T (x - y) / (rho K), V_i truncated normal of variance rho; "
             "x -= mean(V_i gamma_i)",
             "A rebuilt change is unbiased, with d/K times its square as error; K -> infinity is FedAvg (laws).",

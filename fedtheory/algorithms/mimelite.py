@@ -89,7 +89,7 @@ METHODS = [
         Card(
             "Clients step by momentum whose state is the server's and fixed within the round.",
             "y -= eta ((1 - beta) g_i(y) + beta m); m = (1 - beta) mean(grad F_i(x)) + beta m; x += mean(y_i - x)",
-            "beta = 0 is FedAvg; K = 1 is momentum SGD on F; its drift is (1 - beta)^2 of FedAvg's (laws).",
+            "beta = 0 is FedAvg; K = 1 is momentum SGD on F; small steps drift by (1 - beta)^2 of FedAvg's (laws).",
             "Twice the traffic, and a full gradient per round.",
         ),
     ),

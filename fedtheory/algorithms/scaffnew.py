@@ -134,7 +134,7 @@ METHODS = [
             "A control variate in each client, and an average at the toss of a coin.",
             "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = mean(y_i); "
             "h_i += (x - y_i) / (K eta)",
-            "h_i sum to 0 and reach grad F_i(x*) if two or more take part; rounds grow as sqrt(kappa) (laws).",
+            "h_i sum to 0 and reach grad F_i(x*) if two or more take part; at K = sqrt(kappa) rounds grow as K (laws).",
             "Beyond K = sqrt(kappa) more local steps slow it down, for h_i moves by 1/K of what it lacks (law).",
         ),
     ),

@@ -1,5 +1,6 @@
 """SCALLION and SCAFCOM: Huang, Li, Li 2023, arXiv:2308.08165v2, "Stochastic Controlled Averaging for Federated
-Learning with Communication Compression". The lines are read from public code for Flower.
+Learning with Communication Compression". The lines are read from public code for
+Flower, Dawitkiros/SA-PEF at 91fa16c, which lacks the K eta of the server and the d/k of Rand-k.
 """
 
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ METHODS = [
             "SCAFFOLD with one compressed vector up: the change of a client's control.",
             "delta_i = Rand-k(alpha ((x - y_i) / (K eta) - c)); c_i += delta_i; x -= K eta (mean(delta_i) + c)",
             "k = d and alpha = 1 are SCAFFOLD; its error falls to 0 with the controls (laws).",
-            "alpha must be as small as k/d, and c follows the gradient that slowly.",
+            "alpha must stay near k/d, and c follows the gradient that slowly.",
         ),
         rate=0.3,
     ),

@@ -133,7 +133,7 @@ class _Adaptive(Optimizer):
         lr: eta.
         beta1, beta2: decay of the mean m and of the squares v.
         tau: adaptivity; with lr = 2 tau (FedAdam: tau, and beta2 = 0) and tau to infinity, at beta1 = 0, the method is
-            itself.
+            unchanged.
     """
 
     lr: float = 0.01

@@ -100,8 +100,9 @@ class NormalizedUploads(Around):
 
     This is FedNova's weighting (Wang et al. 2020, arXiv:2007.07481). Without it tau_i counts as a weight beside the
     method's, which are p_i with `weighted=True`, else 1/N. With client momentum or FedProx's term tau_i is how far
-    unit gradients move the client, over lr: the paper's norm of a_i. The mean tau = sum_i p_i tau_i is a constant of
-    the data, which clients know. Neutral where all make equally many.
+    unit gradients move the client, over lr: the paper's norm of a_i. The mean of all tau_i by these weights, tau, is
+    a constant of the data that clients are assumed to know. FedProx's authors' code has the mean number of steps in its
+    place. Neutral where all make equally many.
 
     Fields:
         method: one that uploads `dy`; others are refused.
@@ -126,7 +127,8 @@ class NormalizedUploads(Around):
         counts = problem.steps_of(problem.clients)
         reach = {count: self.method.reach([1.0] * count) for count in {*counts}}
         tau = torch.tensor([reach[count] for count in counts], dtype=torch.float64)
-        factor = ((tau @ problem.weights.to(tau)) / tau[clients.to(tau.device)]).to(up.dy)
+        mean = tau @ problem.weights.to(tau) if self.weighted else tau.mean()
+        factor = (mean / tau[clients.to(tau.device)]).to(up.dy)
         return replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1))), own
 
 
