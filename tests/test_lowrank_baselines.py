@@ -95,11 +95,11 @@ def fedhm(problem, a, S, root, x):
         yield flat(M)
 
 
-def drawn(D, problem):
-    """U, V of every layer at the start of a `LowRank`."""
+def drawn(D, problem, lora=False):
+    """U, V of every layer at the start of a `LowRank`; of LoRA V, the inputs' side, is drawn and comes first."""
     pairs, at = [], 0
     for layer, part in zip(problem.layout.layers, D.parts):
-        m, n = layer.cols, layer.rows
+        m, n = (layer.rows, layer.cols) if lora else (layer.cols, layer.rows)
         r = part.size // (m + n)
         u, at = D.start[at : at + part.size].numpy(), at + part.size
         pairs.append((u[: m * r].reshape(m, r), u[m * r :].reshape(n, r)))
@@ -108,21 +108,15 @@ def drawn(D, problem):
 
 def adapted(D, problem):
     """A (r x in) and B (out x r) of every layer at the start of a `LowRank` in its form "lora"."""
-    pairs, at = [], 0
-    for layer, part in zip(problem.layout.layers, D.parts):
-        out, ins = layer.cols, layer.rows
-        r = part.size // (out + ins)
-        u, at = D.start[at : at + part.size].numpy(), at + part.size
-        pairs.append((u[: ins * r].reshape(ins, r).T, u[ins * r :].reshape(out, r)))
-    return pairs
+    return [(A.T, B) for A, B in drawn(D, problem, lora=True)]
 
 
 def flexlora(problem, a, S, root, x):
     """Each client's factors have the shape of its own rank: there is no padding here."""
     base = transposed(x, problem)
     largest = max(a.decompositions, key=lambda one: one.ratio)
-    start = adapted(largest.draw(problem.layout, root.fold("D"), torch.float64), problem)
-    factors = [(B, A.T) for A, B in start]
+    start = drawn(largest.draw(problem.layout, root.fold("D"), torch.float64), problem, lora=True)
+    factors = [(U, V) for V, U in start]
     for t in range(T):
         key, delta = root.fold("round", t), [0 * W for W in base]
         ids = chosen(problem, S, key)
@@ -527,7 +521,7 @@ def images():
     "algorithm",
     [
         FedHM(0.1, 3, LowRank(0.5, layers="matrices")),
-        FlexLoRA(0.1, 3, (LowRank(0.5, 0.3, "lora"), LowRank(0.2, 0.3, "lora"))),
+        FlexLoRA(0.1, 3, tuple(LowRank(ratio, 0.3, "lora", layers="matrices") for ratio in (0.5, 0.2))),
         FedFTG(0.01, 3, 4, 5),
         ProjectedFedAvg(0.1, 3, 4, 3),
     ],

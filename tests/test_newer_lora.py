@@ -254,7 +254,7 @@ def matrices(m=5, n=3, seed=0):
 
 
 def test_rolora_finds_a_matrix_of_rank_one_that_ffa_lora_cannot():
-    """RoLoRA's Sec. 4: with A frozen at a the best is least squares on the feature a'x; the loss stays at its rest."""
+    """RoLoRA's Sec. 4: with A frozen at a, it ends at least squares on the feature a'x."""
     problem, u = matrices()
     decomposition = lora(1e-9)
     zero = torch.zeros(problem.d, dtype=torch.float64)

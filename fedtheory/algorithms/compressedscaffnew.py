@@ -111,8 +111,7 @@ METHODS = [
             "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = sum(q_i o y_i) / s; "
             "h_i += chi q_i o (x - y_i) / (K eta), chi = N (s - 1) / (s (N - 1))",
             "s = N is Scaffnew; h_i sum to 0 and reach grad F_i(x*) if two or more take part (laws).",
-            "x comes down whole. Few senders per entry take more rounds, far more where clients are away: TAMUNA draws "
-            "the senders among those that are there.",
+            "x comes down whole. Few senders per entry take more rounds, and if clients are away, there may be none.",
         ),
     ),
 ]

@@ -2,8 +2,8 @@
 
 Read from the authors' code, wenzhifang/Federated-Sketching-LoRA-Implementation at ac24177, src/LoRA_Sketching.py:85. It
 is no oracle: lines 90, 96, 115 and 122 ask whether a parameter is called 'lora_B' or 'lora_A', where all names are
-longer. So its sketch stays I. Line 89 draws ranks of A apart from those of B. Here for any
-model, trained from its start.
+longer. So its sketch stays I. Line 89 draws ranks of A apart from those of B. Here for any model, trained from its
+start.
 """
 
 from dataclasses import dataclass, replace

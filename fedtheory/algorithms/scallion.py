@@ -1,6 +1,6 @@
 """SCALLION and SCAFCOM: Huang, Li, Li 2023, arXiv:2308.08165v2, "Stochastic Controlled Averaging for Federated
-Learning with Communication Compression". The lines are read from public code for
-Flower, Dawitkiros/SA-PEF at 91fa16c, which lacks the K eta of the server and the d/k of Rand-k.
+Learning with Communication Compression". The lines are read from public code for Flower,
+Dawitkiros/SA-PEF at 91fa16c, which lacks the K eta of the server and the d/k of Rand-k.
 """
 
 from dataclasses import dataclass

@@ -100,9 +100,9 @@ class NormalizedUploads(Around):
 
     This is FedNova's weighting (Wang et al. 2020, arXiv:2007.07481). Without it tau_i counts as a weight beside the
     method's, which are p_i with `weighted=True`, else 1/N. With client momentum or FedProx's term tau_i is how far
-    unit gradients move the client, over lr: the paper's norm of a_i. The mean of all tau_i by these weights, tau, is
-    a constant of the data that clients are assumed to know. FedProx's authors' code has the mean number of steps in its
-    place. Neutral where all make equally many.
+    unit gradients move the client, over lr: the paper's norm of a_i. tau, the mean of all tau_i by these weights, is
+    a constant of the data that clients are assumed to know. For FedProx the authors' code takes the mean number of
+    steps in its place. Neutral where all make equally many.
 
     Fields:
         method: one that uploads `dy`; others are refused.
