@@ -1111,6 +1111,13 @@ MUTANTS = [
         f"{NETS}::test_a_step_needs_no_onednn",
     ),
     Mutant(
+        "products of bfloat16 are known where AMX is",
+        MODELS,
+        "own = any(getattr",
+        "own = all(getattr",
+        f"{NETS}::test_a_processor_with_products_of_bfloat16_uses_them",
+    ),
+    Mutant(
         "a convolution through float32 does not round",
         MODELS,
         "h, weight = h.bfloat16().float(), weight.bfloat16().float()",

@@ -422,6 +422,23 @@ def test_bfloat16_rounds_the_products_of_a_chain(wide, monkeypatch):
     assert torch.equal(*threads)
 
 
+@pytest.mark.parametrize(
+    ("capability", "own", "wide"),
+    [
+        ("AVX512", (), True),
+        ("AVX2", (), True),
+        ("AVX512", ("_is_amx_tile_supported", "_is_avx512_bf16_supported"), False),
+        ("AVX512", ("_is_avx512_bf16_supported",), False),
+        ("DEFAULT", (), False),
+    ],
+)
+def test_a_processor_with_products_of_bfloat16_uses_them(capability, own, wide, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda name=name: name in own, raising=False)
+    assert networks.wide.__wrapped__() == wide
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_convolution_through_float32_is_bfloat16s(groups, monkeypatch):
     """Of sums that bfloat16 can hold they are the same bits, forward and back; others are rounded before and after."""

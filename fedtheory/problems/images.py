@@ -67,7 +67,7 @@ class ImageClassification(Minibatches):
             since a zeroth-order difference is lost in its ten bits. (To have TF32, set torch.backends.cudnn.allow_tf32
             afterwards.) "bf16": products and convolutions in bfloat16 while weights, moments of normalisation, losses
             and everything that an algorithm adds up stay in float32, which the images must have. For convolutions on a
-            card, or on a CPU with AMX: elsewhere it works and is slower, and so it is for perceptrons.
+            card, or on a CPU with AMX or AVX512_BF16: elsewhere it works and is slower, and so it is for perceptrons.
         device: where to compute.
 
     Raises TypeError or ValueError for wrong shapes, dtypes, ranges, empty clients, or labels the network does not have.
