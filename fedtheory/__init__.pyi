@@ -46,6 +46,7 @@ from .algorithms.scallion import Scallion as Scallion
 from .algorithms.signsgd import SignSGD as SignSGD
 from .algorithms.ssf import SSF as SSF
 from .algorithms.stc import STC as STC
+from .algorithms.tamuna import TAMUNA as TAMUNA
 from .algorithms.topk import TopK as TopK
 from .core.algorithm import Algorithm as Algorithm
 from .core.algorithm import State as State

@@ -601,6 +601,11 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         "Mine.broadcast={'x'",
         "Down(server.x)",
     ),
+    "address returns nothing": (
+        lambda: played(address=lambda self, down, clients: None),
+        "Mine.address=None: expected the Down of broadcast",
+        "end with return down",
+    ),
     "client without yield": (lambda: played(client=without_yield), "Mine.client=(Up(", "yield y after each local step"),
     "client yields nothing": (
         lambda: played(client=once(lambda y, own: (Up(y), own), yields=False)),

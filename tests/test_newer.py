@@ -17,6 +17,7 @@ from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, samples_of, unvec, vec, weigh
 
 from fedtheory import (
+    TAMUNA,
     CompressedScaffnew,
     Coordinate,
     DeComFL,
@@ -395,16 +396,19 @@ def test_fedkseed_finds_the_best_model_of_its_pool(pool):
 
 
 def compressed_scaffnew(problem, a, S, root, x):
-    """Entry j comes from s clients, whose places in a random order follow one another from j s on."""
-    n, d, s = problem.n, problem.d, max(2, round(a.ratio * problem.n))
-    h, p, chi = np.zeros((n, d)), 1 / a.local_steps, n * (s - 1) / (s * (n - 1))
+    """Entry j comes from s of c clients, whose places in a random order follow one another from j s on."""
+    n, d = problem.n, problem.d
+    c = S if isinstance(a, TAMUNA) else n
+    h, p, s = np.zeros((n, d)), 1 / a.local_steps, min(c, max(2, round(a.ratio * c)))
+    chi = 1 if s == c else c * (s - 1) / (s * (c - 1))
     for t in range(T):
         key, q = root.fold("round", t), np.zeros((n, d))
-        order = torch.randperm(n, generator=key.fold("holders").generator()).tolist()  # client i's place
-        for j in range(d):
-            for i in range(n):
-                q[i, j] = order[i] in [(j * s + b) % n for b in range(s)]
         ids, y = chosen(problem, S, key), {}
+        order = torch.randperm(n, generator=key.fold("holders").generator()).tolist()
+        place = {i: at for at, i in enumerate(sorted(ids if c == S else range(n), key=lambda i: order[i]))}
+        for j in range(d):
+            for i in place:
+                q[i, j] = place[i] in [(j * s + b) % c for b in range(s)]
         for i in ids:
             y[i] = x
             for sample in samples_of(problem, i, a.local_steps, key):
@@ -460,6 +464,84 @@ def test_a_client_of_compressed_scaffnew_sends_its_entries(b):
     history = run(algorithm, quadratic(dtype=dtype), 2)
     assert history["up_bytes"] == [0, 24 * b, 48 * b]
     assert history["down_bytes"] == [0, 5 * (24 * b + 16), 5 * (36 * b + 32)]
+
+
+# TAMUNA
+
+
+TEXTS |= {
+    "TAMUNA": (compressed_scaffnew, TAMUNA(0.05, 4, coin=False, ratio=0.4)),
+    "TAMUNA, s = 3": (compressed_scaffnew, TAMUNA(0.05, 4, coin=False, ratio=0.8)),
+}
+SAME |= {"TAMUNA, s = c": (TAMUNA(ETA, K, ratio=1.0), Scaffnew(ETA, K))}
+
+
+def test_tamuna_of_everyone_is_compressed_scaffnew():
+    one, two = (last(kind(ETA, K, ratio=0.4), quadratic(), 6) for kind in (TAMUNA, CompressedScaffnew))
+    close((one.server.x, one.own.h), (two.server.x, two.own.h), 0.0)
+
+
+def test_tamuna_reaches_the_solution_and_masks_for_all_clients_do_sooner():
+    """Half of the entries from each of four of ten clients. Masks for all ten: each entry comes from two on average."""
+    problem, errors = quadratic(10, spectrum=(0.8, 1.0)), {}
+    for kind in (TAMUNA, CompressedScaffnew):
+        for _, state in rounds(kind(1.0, 3, ratio=0.5), problem, 800, sampled=4):
+            assert float(state.own.h.mean(0).norm()) < 1e-12
+        errors[kind] = problem.error(state.server.x)
+        close(state.own.h, gradients(problem, problem.constants.x_star), 1e-4)
+    assert 100 * errors[CompressedScaffnew] < errors[TAMUNA] < 1e-7
+
+
+def test_rounds_of_tamuna_grow_as_its_controls_learn_slower():
+    """Where they decide, a round takes p chi (s - 1)/(N - 1) of the controls' error: the paper's rate, for any c."""
+    problem, products = quadratic(10, spectrum=(0.8, 1.0)), []
+    for c, s in ((5, 5), (5, 3), (3, 3), (2, 2)):
+        errors = []
+        for _, state in rounds(TAMUNA(1.0, 3, coin=False, ratio=s / c), problem, 400, sampled=c):
+            errors.append(problem.error(state.server.x))
+        first, last = (next(t for t, error in enumerate(errors) if error < level) for level in (1e-3, 1e-6))
+        products.append((last - first) * c * (s - 1) ** 2 / (s * (c - 1) * 9))
+    assert products == pytest.approx([19] * 4, rel=0.1)
+
+
+def test_masks_of_a_cohort():
+    """Each entry comes from s of those who take part, and each of them sends as many."""
+    clients = torch.tensor([1, 4, 5, 7])
+    algorithm, problem = TAMUNA(ETA, K, ratio=0.5), quadratic(9)
+    down = algorithm.broadcast(algorithm.init(problem, start(problem), Key(0)).server, Key(1))
+    assert down.cohort.tolist() == list(range(9))
+    q = algorithm._holders(algorithm.address(down, clients)).of(clients, torch.zeros(8))
+    assert q.sum(0).tolist() == [2] * 8
+    assert q.sum(1).tolist() == [4] * 4
+
+
+@each(b=[4, 8])
+def test_a_client_of_tamuna_hears_who_takes_part(b):
+    """s = 2 of 4 clients for each of 12 entries: 24 numbers up. Down the model, the coin's steps, a seed and 4 ids."""
+    algorithm, dtype = TAMUNA(ETA, K, ratio=0.5), torch.float32 if b == 4 else torch.float64
+    history = run(algorithm, quadratic(dtype=dtype), 1, sampled=4)
+    assert history["up_bytes"] == [0, 24 * b]
+    assert history["down_bytes"] == [0, 4 * (24 * b + 16 + 4 * 8)]
+
+
+def test_tamuna_averages_over_the_senders_that_answer():
+    """An entry of two silent clients stays, and their h_i; the sum of all h_i stays 0."""
+    problem, algorithm = quadratic(4, layout=Layout.single(6, 1)), TAMUNA(ETA, K, ratio=0.5)
+    state, clients = algorithm.init(problem, start(problem), Key(0)), torch.tensor([0, 1, 3, 2])
+    after, _, _ = play_round(algorithm, problem, state, clients, Key(1), dropped=(0, 3))
+    down = algorithm.address(algorithm.broadcast(state.server, Key(1)), clients)
+    senders = algorithm._holders(down).of(torch.tensor([1, 2]), state.server.x).sum(0)
+    assert senders.tolist() == [0, 2, 0, 2, 0, 2]
+    assert torch.equal(after.server.x == state.server.x, senders == 0)
+    assert after.own.h.any(1).tolist() == [False, True, True, False]
+    assert float(after.own.h.sum(0).norm()) < 1e-14
+
+
+def test_one_participant_of_tamuna_is_one_client_alone():
+    """Its entries come from itself, and its control stays where it is."""
+    problem = quadratic()
+    for _, state in rounds(TAMUNA(ETA, K), problem, 3, sampled=1):
+        assert float(state.own.h.abs().max()) < 1e-14
 
 
 # FedKRSO

@@ -227,7 +227,7 @@ def test_every_method_has_a_look():
 
 def test_no_two_methods_share_a_pair():
     looks = list(style.METHODS.values())
-    assert len({(look.color, look.marker) for look in looks}) == len(looks) == 68
+    assert len({(look.color, look.marker) for look in looks}) == len(looks) == 69
     assert len({(look.color, look.dash) for look in looks}) == len(looks)
     assert "D" not in style.MARKERS  # the paper's values
 

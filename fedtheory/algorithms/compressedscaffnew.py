@@ -23,22 +23,23 @@ from fedtheory.core.registry import Card, Method
 class Holders:
     """Which entries each client sends: entry j comes from s of n clients, at the places j s, ..., j s + s - 1."""
 
-    place: torch.Tensor  # of each client in a random order, (n,)
+    place: torch.Tensor  # of each client in a random order of the n, (N,)
+    n: int
     s: int
 
     @staticmethod
     def draw(key: Key, n: int, s: int) -> "Holders":
-        return Holders(torch.randperm(n, generator=key.generator()), s)
+        return Holders(torch.randperm(n, generator=key.generator()), n, s)
 
     def of(self, clients: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """q_i of these clients: (S, d) bool, for vectors like `like`."""
         first = self.s * torch.arange(like.shape[-1])
-        return ((self.place[clients.cpu(), None] - first) % len(self.place) < self.s).to(like.device)
+        return ((self.place[clients.cpu(), None] - first) % self.n < self.s).to(like.device)
 
     @property
     def control(self) -> float:
         """The largest eta of the theory: n (s - 1) / (s (n - 1))."""
-        n, s = len(self.place), self.s
+        n, s = self.n, self.s
         return 1.0 if s == n else n * (s - 1) / (s * (n - 1))
 
 
@@ -74,8 +75,8 @@ class CompressedScaffnew(Scaffnew):
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        s = min(problem.n, max(2, round(self.ratio * problem.n)))
-        return State(Server(x, problem.n, s), Own(x.new_zeros(problem.kept, problem.d)))  # sum_i h_i = 0
+        h = x.new_zeros(problem.kept, problem.d)  # sum_i h_i = 0
+        return State(Server(x, problem.n, self._senders(problem.n)), Own(h))
 
     def broadcast(self, server: Any, key: Key) -> Down:
         make, dense = partial(Holders.draw, n=server.n, s=server.s), Cost(server.n, 8 * server.n)
@@ -84,21 +85,26 @@ class CompressedScaffnew(Scaffnew):
 
     def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Any, key: Key) -> Any:
         up, _ = yield from super().client(problem, clients, own, down, key)
-        kept = down.holders.value.of(clients, up.dy)
+        holders = self._holders(down)
+        kept = holders.of(clients, up.dy)
         sent = up.dy * kept  # q_i o x_i
-        return Up(sent, kept), Own(own.h - self._pulls(down) * sent)
+        return Up(sent, kept), Own(own.h - self._pull * holders.control * sent)
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
         x = server.x + up.rows.sum(0) / up.kept.sum(0).clamp(min=1)  # x = (1/s) sum_i q_i o x_i
         return Server(x, server.n, server.s), Reply(x)
 
     def close(self, own: Own, clients: torch.Tensor, down: Any, reply: Reply) -> Own:
-        pulled = self._pulls(down) * (reply.x - down.x.value) * down.holders.value.of(clients, own.h)
+        holders = self._holders(down)
+        pulled = self._pull * holders.control * (reply.x - down.x.value) * holders.of(clients, own.h)
         return Own(own.h.index_add(0, clients, pulled))  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
 
-    def _pulls(self, down: Down) -> float:
-        """p eta / gamma."""
-        return down.holders.value.control * self._pull
+    def _holders(self, down: Any) -> Holders:
+        return down.holders.value
+
+    def _senders(self, n: int) -> int:
+        """s of n clients."""
+        return min(n, max(2, round(self.ratio * n)))
 
 
 METHODS = [

@@ -76,6 +76,7 @@ def _refuse_state(server: Any, own: Any, other: dict[str, Any]) -> None:
 _STEPS = {
     "init": ("problem", "x", "key"),
     "broadcast": ("server", "key"),
+    "address": ("down", "clients"),
     "client": ("problem", "clients", "own", "down", "key"),
     "server": ("server", "down", "up", "clients", "key"),
     "close": ("own", "clients", "down", "reply"),
@@ -175,6 +176,10 @@ class Algorithm(ABC):
     @abstractmethod
     def broadcast(self, server: Any, key: Key) -> Any:
         """Down: all that each sampled client receives at the start of a round."""
+
+    def address(self, down: Any, clients: torch.Tensor) -> Any:
+        """Down, once the round's clients (S,) are drawn: for methods whose clients must know who takes part."""
+        return down
 
     def at_rate(self, lr: float, own: Any) -> tuple["Algorithm", Any]:
         """The method with another step size, and what its clients keep, carried over to it.

@@ -112,6 +112,12 @@ class Watched:
             self._refuse("broadcast", down, "a dataclass, whose tensors are counted", "end with return Down(server.x)")
         return down
 
+    def address(self, down: Any, clients: torch.Tensor) -> Any:
+        found = self.algorithm.address(down, clients)
+        if type(found) is not type(down):
+            self._refuse("address", found, f"the {type(down).__name__} of broadcast", "end with return down")
+        return found
+
     def client(
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[Any, None, tuple[Any, Any]]:

@@ -209,7 +209,7 @@ def _exchange(
     cut: Sequence[int] = (),
     shards: Division | None = None,
 ) -> _Exchange:
-    down = algorithm.broadcast(state.server, key)
+    down = algorithm.address(algorithm.broadcast(state.server, key), clients)
     received = cost(down, lags, clients.tolist())
     if dropped:
         clients = torch.tensor([i for i in clients.tolist() if i not in dropped])

@@ -133,7 +133,8 @@ class ServerHalf:
         if self.schedule is not None:
             self._algorithm, _ = self._algorithm.at_rate(self.full.lr * self.schedule.factor(t), self._rows)
         self._ids = sample_clients(self.problem.n, self.sampled, key.fold("clients")).tolist()
-        self._down = down = self._algorithm.broadcast(self.state.server, key)
+        down = self._algorithm.broadcast(self.state.server, key)
+        self._down = down = self._algorithm.address(down, torch.tensor(self._ids))
         self._alike = None
         self._look_at(down)
         for path, part in walk(down):

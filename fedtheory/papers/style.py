@@ -70,7 +70,7 @@ OLDER = (
     ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
 )
 NEWER = (
-    ("Scaffnew", "RoLoRA"),
+    ("Scaffnew", "RoLoRA", "TAMUNA"),
     ("SCALLION", "SCAFCOM", "FedKRSO"),
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA", "FSLoRA"),
@@ -463,7 +463,8 @@ def _price(
     places: np.ndarray, size: np.ndarray, spot: np.ndarray, inks: np.ndarray, axes: Axes, scale: float
 ) -> np.ndarray:
     """How bad each place is for a name: what lies under it, how far it is, and whether it leaves the panel."""
-    out = (places - size / 2 < axes.bbox.min).any(axis=1) | (places + size / 2 > axes.bbox.max).any(axis=1)
+    half = size / (2, 1.6)  # of its whole height
+    out = (places - half < axes.bbox.min).any(axis=1) | (places + half > axes.bbox.max).any(axis=1)
     far = np.hypot(*(np.maximum(np.abs(places - spot) - size / 2, 0) / scale).T)
     left = 1.5 * (places[:, 0] < spot[0] - 1)
     return _inside(places, size + 2 * scale, inks) + 0.35 * far + left + 1000 * out

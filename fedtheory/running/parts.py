@@ -73,6 +73,9 @@ class Around(Algorithm):
     def broadcast(self, server: Any, key: Key) -> Any:
         return self.method.broadcast(server, key)
 
+    def address(self, down: Any, clients: torch.Tensor) -> Any:
+        return self.method.address(down, clients)
+
     def client(
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[torch.Tensor, None, tuple[Any, Any]]:
