@@ -2516,9 +2516,16 @@ MUTANTS = [
     Mutant(
         "A and B change places",
         "algorithms/rolora.py",
-        "left == bool(turn)",
-        "left != bool(turn)",
+        "(owner == turn)",
+        "(owner == 1 - turn)",
         f"{NEWER_LORA}::test_transcript[FFA-LoRA]",
+    ),
+    Mutant(
+        "a factor that stood still for two rounds goes to all who missed one",
+        "algorithms/rolora.py",
+        "min(t, s)",
+        "min(t, 1)",
+        f"{NEWER_LORA}::test_a_client_of_rolora_is_sent_what_moved_since_it_took_part",
     ),
     Mutant(
         "what the means miss is lost",

@@ -38,6 +38,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.fslora import Sketch
+from fedtheory.core.message import cost
 from fedtheory.maps.decomposition import Kronecker, LowRank
 
 
@@ -290,17 +291,37 @@ def test_a_round_of_flora_adds_the_rank_of_all_participants(S):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_traffic_by_hand(dtype):
-    """d = 12, rank 1: A has 6 numbers, B 2. RoLoRA's five clients have W and the seed of A after their first round."""
+    """d = 12, rank 1: A has 6 numbers, B 2. W and the seed of A come once, then the factor that moved."""
     problem, b = quadratic(dtype=dtype), dtype.itemsize
-    for name, ups, down, once in (
-        ("RoLoRA", (2, 6, 2), 8 * b + 8, 12 * b + 8),
-        ("FFA-LoRA", (2, 2, 2), 2 * b, 12 * b + 8),
-        ("FedEx-LoRA", (8, 8, 8), 20 * b, 0),
-        ("FLoRA", (8, 8, 8), 12 * b, 0),
+    for name, ups, downs in (
+        ("RoLoRA", (2, 6, 2, 6), (12 * b + 16, 2 * b + 8, 6 * b + 8, 2 * b + 8)),
+        ("FFA-LoRA", (2, 2, 2, 2), (12 * b + 8, 2 * b, 2 * b, 2 * b)),
+        ("FedEx-LoRA", (8, 8, 8, 8), (20 * b,) * 4),
+        ("FLoRA", (8, 8, 8, 8), (12 * b,) * 4),
     ):
-        history = run(ALGORITHMS[name], problem, 3)
+        history = run(ALGORITHMS[name], problem, 4)
         assert history["up_bytes"] == [0, *(5 * b * int(n) for n in np.cumsum(ups))], name
-        assert history["down_bytes"] == [0, *(5 * (once + t * down) for t in (1, 2, 3))], name
+        assert history["down_bytes"] == [0, *(5 * int(n) for n in np.cumsum(downs))], name
+
+
+def test_a_client_of_rolora_is_sent_what_moved_since_it_took_part():
+    """Two rounds for each factor, B first; lag 1 is one that took part in the last round, and A has 6 numbers, B 2."""
+    algorithm, problem = RoLoRA(ETA, K, lora(0.5), 2), quadratic()
+    state, found = algorithm.init(problem, start(problem), Key(0)), []
+    for t in range(8):
+        down = algorithm.broadcast(state.server, Key(t))
+        found.append([cost((down.B, down.A), [lag]).scalars for lag in (1, 2, 3, None)])
+        state, _, _ = play_round(algorithm, problem, state, problem.clients, Key(t))
+    assert found == [
+        [0, 0, 0, 0],  # B = 0, A as drawn
+        [2, 2, 2, 2],
+        [2, 2, 2, 2],  # A's turn, not yet moved
+        [6, 8, 8, 8],
+        [6, 6, 8, 8],  # B's turn: it stood for two rounds
+        [2, 8, 8, 8],
+        [2, 2, 8, 8],
+        [6, 8, 8, 8],
+    ]
 
 
 @each(b=[4, 8])

@@ -33,7 +33,9 @@ class Server:
 @dataclass(frozen=True)
 class Down:
     frozen: Replay[Frozen]  # sent once
-    u: torch.Tensor  # A and B, (q,); B alone where A is never trained
+    whole: torch.Tensor  # the layers that stay whole, (.)
+    B: Replay[torch.Tensor] | None  # to whoever has an older one; None: as it was at the start
+    A: Replay[torch.Tensor] | None
     turn: int | None  # 0: B is trained, 1: A; None: always B
 
 
@@ -60,6 +62,7 @@ class RoLoRA(Algorithm):
     decomposition: LowRank = LowRank(1 / 8, 1.0, "lora", layers="matrices")
     switch_every: int | None = 1
     name = "RoLoRA"
+    revision = 2  # 1 sent both factors to all
     pace = 0.1
     averaged = True
 
@@ -75,14 +78,22 @@ class RoLoRA(Algorithm):
     def broadcast(self, server: Server, key: Key) -> Down:
         t, D = server.t, server.frozen.D.value
         frozen = Replay(server.frozen, server.frozen, round=t, period=t + 1)  # it never changes
-        if self.switch_every is None:
-            return Down(frozen, server.u[_trained(D, 0)], None)
-        return Down(frozen, server.u, t // self.switch_every % 2)
+        owner, turn = _owners(D), None if self.switch_every is None else t // self.switch_every % 2
+        B, A = (self._factor(server.u[owner == factor], t, factor) for factor in (0, 1))
+        return Down(frozen, server.u[owner == _WHOLE], B, A, turn)
+
+    def _factor(self, part: torch.Tensor, t: int, factor: int) -> Replay[torch.Tensor] | None:
+        """B (0) or A (1) in round t, for those who took part before it moved last; None if it never did."""
+        s = self.switch_every or t + 1
+        stood = t % s if t // s % 2 != factor else 0 if t % s else min(t, s)  # for so many rounds
+        return Replay(part, part, round=stood, period=t + 1) if stood < t else None
 
     def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down, key: Key):
         base, D = down.frozen.value.base, down.frozen.value.D.value
-        trained = _trained(D, down.turn or 0)
-        u = down.u if down.turn is not None else D.start.masked_scatter(trained, down.u)
+        owner, trained = _owners(D), _trained(D, down.turn or 0)
+        u = D.start.masked_scatter(owner == _WHOLE, down.whole)
+        for factor, part in enumerate((down.B, down.A)):
+            u = u if part is None else u.masked_scatter(owner == factor, part.value)
         u = u.expand(len(clients), -1)
         xi = problem.draw(clients, self.local_steps, key.fold("xi"))
         for k in range(self.local_steps):
@@ -97,14 +108,23 @@ class RoLoRA(Algorithm):
         return replace(server, x=base + D.update(u), u=u, t=server.t + 1), None
 
 
-def _trained(D: Factors, turn: int) -> torch.Tensor:
-    """The entries of u that a round trains: of a decomposed layer B (turn 0) or A (turn 1), of another one all."""
-    marks = []
+_WHOLE = 2
+
+
+def _owners(D: Factors) -> torch.Tensor:
+    """Of each entry of u: 0 in B, 1 in A, 2 in a layer that is not decomposed."""
+    owners = []
     for part in D.parts:
         part = part.part if isinstance(part, Permuted) else part
-        left = torch.arange(part.size) < (part.of.sizes[0] if isinstance(part, Product) else 0)
-        marks.append((left == bool(turn)) | (not isinstance(part, Product)))
-    return torch.cat(marks).to(D.start.device)
+        left = part.of.sizes[0] if isinstance(part, Product) else 0
+        owners.append(torch.full((part.size,), 0 if left else _WHOLE).index_fill(0, torch.arange(left), 1))
+    return torch.cat(owners).to(D.start.device)
+
+
+def _trained(D: Factors, turn: int) -> torch.Tensor:
+    """The entries of u that a round trains."""
+    owner = _owners(D)
+    return (owner == turn) | (owner == _WHOLE)
 
 
 METHODS = [
@@ -116,7 +136,7 @@ METHODS = [
             "Rounds that train B and rounds that train A in turn: averaging is exact.",
             "B -= eta grad in B of f_i(W + B A), B = mean(B_i); in the next round A",
             "The model is the mean of the clients' (law). It fits a matrix of rank 1 where FFA-LoRA cannot (law).",
-            "The rank of the change is bounded for good. Both factors go down, of which one is trained.",
+            "The rank of the change is bounded for good. Who was away for two rounds is sent both factors.",
         ),
         needs="matrices",
     ),
