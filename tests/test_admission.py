@@ -19,7 +19,7 @@ def arrivals(name: str, clients=(4, 1, 2)):
     """The server's state and message, and each client's upload, computed alone."""
     algorithm, problem = ALGORITHMS[name], quadratic()
     state = algorithm.init(problem, start(problem), Key(0))
-    down = algorithm.broadcast(state.server, KEY)
+    down = algorithm.address(algorithm.broadcast(state.server, KEY), torch.tensor(clients))
     uploads = []
     for i in clients:
         one = torch.tensor([i])
