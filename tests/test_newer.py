@@ -501,7 +501,7 @@ def test_rounds_of_tamuna_grow_as_its_controls_learn_slower():
             errors.append(problem.error(state.server.x))
         first, last = (next(t for t, error in enumerate(errors) if error < level) for level in (1e-3, 1e-6))
         products.append((last - first) * c * (s - 1) ** 2 / (s * (c - 1) * 9))
-    assert products == pytest.approx([19] * 4, rel=0.1)
+    assert max(products) < 1.2 * min(products)  # the rounds themselves differ by more than three
 
 
 def test_masks_of_a_cohort():

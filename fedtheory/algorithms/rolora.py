@@ -136,7 +136,7 @@ METHODS = [
             "Rounds that train B and rounds that train A in turn: averaging is exact.",
             "B -= eta grad in B of f_i(W + B A), B = mean(B_i); in the next round A",
             "The model is the mean of the clients' (law). It fits a matrix of rank 1 where FFA-LoRA cannot (law).",
-            "The rank of the change is bounded for good. Who was away for two rounds is sent both factors.",
+            "The rank of the change is bounded for good. Who missed a round is sent both factors.",
         ),
         needs="matrices",
     ),

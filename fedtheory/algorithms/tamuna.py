@@ -1,4 +1,6 @@
-"""TAMUNA: Condat, Agarsky, Malinovsky, Richtarik 2023, arXiv:2302.09832. Read from the authors' Flower baseline."""
+"""TAMUNA: Condat, Agarsky, Malinovsky, Richtarik 2023, arXiv:2302.09832. Read from two authors' code, baselines/tamuna
+in adap/flower at 0edb274. A client there moves h_i when it comes back; here it hears x at the end of the round.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,8 +56,8 @@ METHODS = [
             "CompressedScaffnew with masks for the clients that take part.",
             "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = sum(q_i o y_i) / s; "
             "h_i += chi q_i o (x - y_i) / (K eta), chi = c (s - 1) / (s (c - 1))",
-            "c = N is CompressedScaffnew; h_i sum to 0 and reach grad F_i(x*), whoever takes part (laws).",
-            "x comes down whole. CompressedScaffnew needs fewer rounds at equal bytes, also with clients away (law).",
+            "c = N is CompressedScaffnew; h_i sum to 0 and reach grad F_i(x*) if two or more take part (laws).",
+            "x comes down whole. With clients away CompressedScaffnew needs fewer rounds at equal bytes (law).",
         ),
     ),
 ]

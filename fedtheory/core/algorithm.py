@@ -111,7 +111,7 @@ def _arguments(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class Algorithm(ABC):
-    """One method. A round is: broadcast, client, server, close.
+    """One method. A round is: broadcast (and address), client, server, close.
 
     Rules that make the cost honest: a client line reads only `down`, its row of `own` and its data; a server line only
     `server`, `down`, `up`. Whatever else crosses would be a message, and messages are counted.

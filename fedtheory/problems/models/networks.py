@@ -88,7 +88,7 @@ def _uniform(g: torch.Generator, fan_in: int, *sizes: int) -> list[torch.Tensor]
 def wide() -> bool:
     """Whether convolutions take bfloat16's numbers through float32's products.
 
-    That is 0.74 of the time on x86 without products of bfloat16, and twice the time with them (AMX, AVX512_BF16).
+    That is 0.74 of the time on x86 without products of bfloat16, and twice the time with AVX512_BF16's.
     """
     known = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
     own = any(getattr(torch.cpu, name, lambda: False)() for name in known)
