@@ -360,17 +360,16 @@ class Flat:
 
 
 @pytest.mark.parametrize(
-    ("scale", "partial", "steps", "ran"), [("large", True, 9, "reduced"), ("paper", 49_923, 24, "paper's")]
+    ("item", "partial", "steps", "ran", "runs"),
+    [("mud/cifar10", True, 9, "reduced", [20, 20, 20]), ("mud/cifar10_full", 49_923, 24, "paper's", [20, 5, 5])],
 )
-def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand(scale, partial, steps, ran):
+def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand(item, partial, steps, ran, runs):
     """100 clients, ten of whom play three epochs of their images; on 20,000 what is judged are directions."""
-    runner = Flat()
-    result = measured(runner, EXTRAS["mud/cifar10"].measure(scale, 3))
+    runner, (scale,) = Flat(), EXTRAS[item].scales
+    result = measured(runner, EXTRAS[item].measure(scale, 3))
     options = [dict(one.options) for one in runner.specs]
-    assert len(set(runner.specs)) == 60
-    assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {
-        (200, 10, steps, seed) for seed in range(3)
-    }
+    assert [sum(one.seed == seed for one in set(runner.specs)) for seed in range(3)] == runs
+    assert {(one.rounds, one.sampled, one.algorithm.local_steps) for one in runner.specs} == {(200, 10, steps)}
     assert {(o["network"], o["clients"], o["batch"], o["precision"], o["partial"]) for o in options} == {
         ("fedmud-cnn8", 100, 64, "bf16", partial)
     }
@@ -380,7 +379,21 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
     assert len(result.cells) == 2 * (10 + len(mud.ORDERS1))
     assert {cell.ran for cell in result.cells} == {ran}
     assert {cell.tuning for cell in result.cells} == {"ours", "authors' files"}
-    assert EXTRAS["mud/cifar10"].draw(result.table).axes
+    assert EXTRAS[item].draw(result.table).axes
+
+
+def test_with_more_images_the_five_methods_that_lie_close_have_more_seeds():
+    """Differences are of the seeds that both methods ran; each row and cell says how many."""
+    result = measured(Flat(), EXTRAS["mud/cifar10_full"].measure("paper", 3))
+    assert {row["gap"] for row in result.table} == {0.0}
+    more = {row["method"] for row in result.table if row["seeds"] == 3 and row["column"] == "CIFAR-10 N1"}
+    assert more == {"FedAvg", "EF21-P", "FedBAT", "FedMUD+AAD", mud.BEST}
+    assert {row["seeds"] for row in result.table if row["column"] == "CIFAR-10 N2" or row["method"] not in more} == {1}
+    many = {cell.cell: cell.seeds for cell in result.cells}
+    assert many[f"CIFAR-10 N1 FedBAT < {mud.BEST}"] == many[f"CIFAR-10 N1 {mud.BEST} < FedAvg"] == 3
+    assert many[f"CIFAR-10 N1 FedHM < {mud.BEST}"] == many[f"CIFAR-10 N2 FedBAT < {mud.BEST}"] == 1
+    figure = EXTRAS["mud/cifar10_full"].draw(result.table)
+    assert figure.axes[0].get_title() == "CIFAR-10 (n=1 or 3)"
 
 
 def test_fedpara_under_three_readings():
