@@ -119,14 +119,16 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
 
 
 def guides(stage: Stage) -> None:
-    """Pages of docs/ that stand in the book, with pictures that lie in it."""
+    """Pages of docs/ that stand in the book, with pictures that lie in it, and without links that leave it."""
     stage.copy(ROOT / "benchmarks" / "results" / "speed.png", "guides/speed.png")
     for name in GUIDES:
         text = (ROOT / "docs" / f"{name}.md").read_text()
         picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
         text = text.replace("../benchmarks/results/speed.png", "speed.png")
         text = text.replace("](book/do_it_yourself.md)", "](../do_it_yourself.md)")
+        text = text.replace("](README.md#methods-problems-and-devices)", "](../look-up/methods/index.md)")
         text = re.sub(r"\[([^\]]+)\]\(\.\./benchmarks/[^)]+\)", r"`\1`", text)
+        text = re.sub(rf"\[([^\]]+)\]\((?:\.\./fedtheory/[^)]+|(?!{'|'.join(GUIDES)})[\w-]+\.md[^)]*)\)", r"\1", text)
         stage.write(f"guides/{name}.md", re.sub(r"\.\./figures/([\w/]+)\.png", picture, text))
 
 
