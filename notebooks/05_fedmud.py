@@ -1027,7 +1027,7 @@ assert [round(below[name, 0.25]) for name in variants] == [2, 7, 8, 12]
 #
 # (The paper's other tables and figures are about decoupling against freezing, other partitions, ResNet18, and the
 # network with eight layers. Their numbers are in [docs/report.md](../docs/report.md), under `mud/table2` to
-# `mud/table5`, `mud/fig2`, `mud/fig5`, `mud/fig6` and `mud/cifar10`.)
+# `mud/table5`, `mud/fig2`, `mud/fig5`, `mud/fig6`, `mud/cifar10` and `mud/cifar10_full`.)
 #
 # ### Do it yourself
 
