@@ -246,6 +246,16 @@ def test_the_price_of_compression_in_scallion():
     assert 1.2 < quarter / full < 4
 
 
+@pytest.mark.parametrize("times", [0.4, 1.0, 1.6, 2.0, 2.4])
+def test_alpha_of_scallion_must_stay_near_the_part_that_crosses(times):
+    """At rest |c_i - grad F_i|^2 is 1 - 2 alpha + alpha^2 d/k of the last round's: least at k/d, it grows from 2k/d."""
+    problem, part = Quadratic.random(100, 64, Key(1)), 1 / 8
+    alpha, slopes = times * part, problem.grads(start(problem).expand(100, -1), problem.full(problem.clients))
+    state = last(Scallion(0.1, 1, part, alpha=alpha, server_lr=1e-15), problem, 8)
+    grown = (state.own.c - slopes).square().sum() / slopes.square().sum()
+    assert grown.item() ** (1 / 8) == pytest.approx(1 - 2 * alpha + alpha**2 / part, rel=0.02)
+
+
 # FedCM
 
 

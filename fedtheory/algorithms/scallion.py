@@ -119,7 +119,7 @@ METHODS = [
             "SCAFFOLD with one compressed vector up: the change of a client's control.",
             "delta_i = Rand-k(alpha ((x - y_i) / (K eta) - c)); c_i += delta_i; x -= K eta (mean(delta_i) + c)",
             "k = d and alpha = 1 are SCAFFOLD; its error falls to 0 with the controls (laws).",
-            "alpha must stay near k/d, and c follows the gradient that slowly.",
+            "alpha must stay below 2k/d (law), and c follows the gradient that slowly.",
         ),
         rate=0.3,
     ),
