@@ -119,7 +119,7 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
 
 
 def guides(stage: Stage) -> None:
-    """Pages of docs/ that stand in the book, with pictures that lie in it, and without links that leave it."""
+    """Pages of docs/ that stand in the book, with its pictures and without links that leave it."""
     stage.copy(ROOT / "benchmarks" / "results" / "speed.png", "guides/speed.png")
     for name in GUIDES:
         text = (ROOT / "docs" / f"{name}.md").read_text()

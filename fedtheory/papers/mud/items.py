@@ -182,8 +182,7 @@ def measure_4(scale: str, seeds: int) -> Wants[Result]:
 
 
 def measure_eight(scale: str, seeds: int) -> Wants[Result]:
-    """Table 1's CIFAR-10 columns with the paper's network and length: 20,000 images; the paper's scale has 49,923,
-    and more than one seed of the methods that lie close."""
+    """Table 1's CIFAR-10 columns with the paper's network and length: 20,000 images, at the paper's scale 49,923."""
     part = FULL if scale == "paper" else EIGHT
     at = [place for place, column in enumerate(named("N1", "N2")) if column in SETTINGS[part].columns]
     printed = {name: tuple(values[place] for place in at) for name, values in TABLE1.items()}
