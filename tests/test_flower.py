@@ -621,17 +621,20 @@ def test_over_sockets(tmp_path):
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 8, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
         assert reaper.find_processes(tmp_path)
-        assert all(ports(process) == set() for process in reaper.find_processes(tmp_path))
+        assert all(ports(process, tmp_path) == set() for process in reaper.find_processes(tmp_path))
         assert stat.S_IMODE(here.door.stat().st_mode) == 0o700
         assert {path.name for path in here.door.iterdir() if path.is_socket()} >= {"10000", "20000", "40000", "40001"}
     assert not reaper.find_processes(tmp_path)
     assert not here.door.exists()
 
 
-def ports(process: int) -> set[str]:
-    """The TCP sockets at which a process listens."""
-    held = {os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir()}
-    tables = [Path(f"/proc/{process}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+def ports(process: int, folder: Path) -> set[str]:
+    """The TCP sockets at which a process of this folder listens: none where it has ended."""
+    try:
+        held = {os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir()}
+        tables = [Path(f"/proc/{process}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended, or closed a file meanwhile
+        return ports(process, folder) if process in reaper.find_processes(folder) else set()
     lines = [line.split() for table in tables for line in table.splitlines()]
     return {line[1] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in held}
 
