@@ -14,7 +14,11 @@ from fedtheory.running.records import Row, Table
 TASKS = ("digits", "mnist", "fashion_mnist", "cifar10")
 BYTES = ("up", "down")
 AXES = (*BYTES, "memory", "flops")  # of a comparison's costs
-CONDITIONS = {"participation": ("participants", 1 / 20), "heterogeneity": ("heterogeneity", 1.0)}  # unit of its values
+CONDITIONS = {  # record, unit of its values, value in all other records
+    "participation": ("participants", 1 / 20, 1 / 4),
+    "heterogeneity": ("heterogeneity", 1.0, 0.3),
+}
+SLACK = 1.005  # a limit of 1/32 holds for a method that sends 1/32 of the numbers and a header
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,16 @@ def advise(
 
     Each method ran there with its own tuned learning rate for the same rounds, on small image tasks with 20 clients, 5
     a round, and Dirichlet(0.3) labels. A method stays unless another one within the limits is surely better (95%
-    intervals apart) on some task.
+    intervals apart) on some task; where that holds of all, all stay. A method that diverged counts as 0%.
 
     Args:
         up, down: most bytes sent to and from the server, as a share of FedAvg's in as many rounds, on the largest of
-            the models. None: no limit.
+            the models. None: no limit. Every limit has 0.5% of slack.
         memory, flops: a client's most memory, and FLOP a round, as a share of FedAvg's, on every task.
-        participation: share of clients a round, in (0, 1]. It adds the digits at the nearest of 1/20, 1/4 and 1.
-        heterogeneity: Dirichlet parameter of the labels. It adds the digits at the nearest of 0.05, 0.3 and 10.
+        participation: share of clients a round, in (0, 1]. The nearest (as a ratio) of 1/20, 1/4 and 1 is used; 1/20
+            and 1 add a comparison on the digits.
+        heterogeneity: Dirichlet parameter of the labels. The nearest (as a ratio) of 0.05, 0.3 and 10 is used; 0.05 and
+            10 add a comparison on the digits.
         tasks: comparisons to use, of "digits", "mnist", "fashion_mnist", "cifar10".
 
     Raises ValueError where an argument is out of range or no method keeps the limits, FileNotFoundError where the
@@ -106,7 +112,7 @@ def advise(
     found = dict(whole)
     for name, value in given.items():
         if value is not None:
-            found |= _under(name, value)
+            found |= _under(name, value, "digits" in whole)
     return _weighed(whole, found, limits)
 
 
@@ -115,11 +121,13 @@ def compared(task: str) -> dict[str, Row]:
     return {row["method"]: row for row in records.load(records.results(), f"frontier/{task}")["table"]}
 
 
-def _under(condition: str, value: float) -> dict[str, dict[str, Row]]:
-    """The digits at the nearest value of a condition."""
-    item, unit = CONDITIONS[condition]
+def _under(condition: str, value: float, there: bool) -> dict[str, dict[str, Row]]:
+    """The digits at the nearest value of a condition; nothing where that is what is `there`."""
+    item, unit, usual = CONDITIONS[condition]
     table = records.load(records.results(), f"frontier/{item}")["table"]
     near = min((row["value"] for row in table), key=lambda tried: abs(math.log(tried * unit / value)))
+    if there and near * unit == usual:
+        return {}
     here = {row["method"]: row for row in table if row["value"] == near}
     return {f"digits at {condition} {near * unit:g}": here}
 
@@ -138,26 +146,27 @@ def _weighed(
         name: {axis: max(rows[name][axis] / rows["FedAvg"][axis] for rows in tables[axis]) for axis in AXES}
         for name in tried
     }
-    dear = [name for name in tried if any(shares[name][axis] > limit * (1 + 1e-9) for axis, limit in limits.items())]
+    dear = [name for name in tried if any(shares[name][axis] > limit * SLACK for axis, limit in limits.items())]
     within = [name for name in tried if name not in dear]
     if not within:
         least = {axis: min(one[axis] for one in shares.values()) for axis in limits}
-        lacking = [axis for axis, limit in limits.items() if least[axis] > limit * (1 + 1e-9)]
+        lacking = [axis for axis, limit in limits.items() if least[axis] > limit * SLACK]
         axis = next(iter(lacking or limits))
-        fix = f"raise it: the least is {least[axis]:.2g}" if lacking else "raise one: no method keeps all of them"
+        fix = f"raise it: the least is {_up(least[axis]):g}" if lacking else "raise one: no method keeps all of them"
         checks.reject(axis, limits[axis], "limits that some method keeps", fix)
     best = {source: max(_or_least(rows[name]["quality"]) for name in within) for source, rows in found.items()}
     floor = {source: max(_or_least(rows[name]["low"]) for name in within) for source, rows in found.items()}
     beaten = [
         (name, source)
         for name in within
-        for source in [next((s for s, rows in found.items() if not rows[name]["high"] >= floor[s]), "")]
+        for source in [next((s for s, rows in found.items() if _or_least(rows[name]["high"]) < floor[s]), "")]
         if source
     ]
+    beaten = beaten if len(beaten) < len(within) else []  # where each is beaten somewhere, all stay
     out = {name for name, _ in beaten}
     table: Table = []
     for name in within:
-        if name in out and len(out) < len(within):
+        if name in out:
             continue
         behind = [best[source] - _or_least(rows[name]["quality"]) for source, rows in found.items()]
         row: Row = {"method": name, "behind": sum(behind) / len(behind)}
@@ -173,3 +182,9 @@ def _weighed(
 def _or_least(value: Any) -> float:
     """An accuracy; 0 for a method that diverged in a run."""
     return value if math.isfinite(value) else 0.0
+
+
+def _up(value: float) -> float:
+    """The least number of two digits that is no smaller."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / unit * (1 - 1e-9)) * unit:.2g}")
