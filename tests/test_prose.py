@@ -26,6 +26,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in GENERATED),
     *(page for folder in ("course", "start") for page in sorted((ROOT / "docs" / "book" / folder).glob("*.md"))),
     ROOT / "docs" / "book" / "do_it_yourself.md",
+    *sorted((ROOT / "benchmarks").glob("*.md")),
     *(page for page in sorted((ROOT / "docs" / "theory").glob("*.md"))),
 ]
 STATEMENTS = sorted((ROOT / "fedtheory" / "theory").glob("*/claims.md"))

@@ -59,7 +59,7 @@ CONCLUSIONS = [
             "decomfl/fig3a: rounds to the same loss, DeComFL / FedAvg (below)",
         ),
         (),
-        "Expect at most 27 times FedAvg's rounds to DeComFL's own last loss. "
+        "Expect at most 27.5 times FedAvg's rounds to DeComFL's own last loss. "
         "A run of 240 rounds cannot show a factor of 1.2 million, the dimension, so that part counts as not tested.",
         number=("decomfl/fig3a: loss, DeComFL minus FedAvg, end (above)", "{} more loss than FedAvg"),
     ),

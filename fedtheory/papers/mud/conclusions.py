@@ -33,7 +33,7 @@ CONCLUSIONS = [
         "(mud/cifar10). "
         "Against EF21-P it is 0.7 ahead under Dirichlet labels and 1.6 behind with three labels. "
         "With 49,923 images and the paper's 24 local steps it leads both in both columns (mud/cifar10_full, one seed). "
-        "FedBAT is 1.5 and 1.2 points behind it, EF21-P 0.9 in each. "
+        "FedBAT is 1.5 and 1.3 points behind it, EF21-P 0.9 in each. "
         "For most of FedMUD's variants, and on CIFAR-10 for FedLMT, the best setting lies at an end of the grid "
         "(mud/tuning, mud/tuning_fmnist). "
         "A wider grid could move them. "
