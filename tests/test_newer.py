@@ -18,6 +18,7 @@ from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, sample
 
 from fedtheory import (
     TAMUNA,
+    ClientMomentum,
     CompressedScaffnew,
     Coordinate,
     DeComFL,
@@ -744,7 +745,10 @@ TEXTS |= {
     "FedSLoP": (fedslop, FedSLoP(0.05, 4, Spherical(2, "orthonormal"), 0.6)),
     "FedSLoP anew": (fedslop, FedSLoP(0.05, 4, Coordinate(1, "orthonormal"), 0.6, carry=False)),
 }
-SAME |= {"FedSLoP, P = I, mu = 0": (FedSLoP(ETA, K, Identity(), 0.0), FedAvg(ETA, K))}
+SAME |= {
+    "FedSLoP, P = I, mu = 0": (FedSLoP(ETA, K, Identity(), 0.0), FedAvg(ETA, K)),
+    "FedSLoP, P = I": (FedSLoP(ETA, K, Identity(), 0.6, carry=False), ClientMomentum(FedAvg(ETA, K), 0.6)),
+}
 BYTES |= {"FedSLoP": lambda b: (4 * b, 12 * b + 8)}  # r = 2 of 6 rows, two columns
 BAD |= {
     "momentum=1": lambda: FedSLoP(0.1, 2, momentum=1),

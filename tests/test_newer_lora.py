@@ -206,6 +206,15 @@ def test_for_one_client_nothing_is_missed():
         close(a.server.x, b.server.x)
 
 
+def test_with_a_common_A_nothing_is_missed():
+    """B = 0 keeps A for one step of all clients, so W stands; in the next round their A differ, and W moves."""
+    problem = quadratic()
+    x, (first, second) = start(problem), (s.server for _, s in rounds(FedExLoRA(ETA, 1, lora(0.5)), problem, 2))
+    close(first.base, x)
+    assert relative(first.x, x) > 1e-3
+    assert relative(second.base, x) > 1e-4
+
+
 CONVOLUTIONS = Layout((Layer("0.conv", 6, 9), Layer("1.bias", 4, 1), Layer("2.linear", 3, 5)))
 
 

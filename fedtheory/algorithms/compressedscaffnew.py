@@ -38,7 +38,7 @@ class Holders:
 
     @property
     def control(self) -> float:
-        """The largest eta of the theory: n (s - 1) / (s (n - 1))."""
+        """chi, the largest of the theory where all clients take part: n (s - 1) / (s (n - 1))."""
         n, s = self.n, self.s
         return 1.0 if s == n else n * (s - 1) / (s * (n - 1))
 
@@ -56,7 +56,7 @@ class Down(scaffnew.Down):
 
 @dataclass(frozen=True)
 class CompressedScaffnew(Scaffnew):
-    """Scaffnew whose clients send some of the entries, such that each entry comes from as many clients.
+    """Scaffnew whose clients send some of the entries, each entry from equally many clients.
 
     The box has all clients take part. Where some are away, an entry is averaged over those of its senders that are
     there, and stays where there is none.

@@ -74,8 +74,8 @@ class FedBuff(Algorithm):
     """The server buffers clients' changes and steps for every K of them. A change may be of an old model.
 
     Time is counted in rounds. A round's participants are the clients that finish in it, in random order. Each began
-    with the model of 0 to `delay` rounds ago, drawn uniformly for every client and round, which is charged in the
-    round of its end. So a client may overlap with itself, as in FLSim. Seconds are not modelled, nor that slow clients
+    with the model of 0 to `delay` rounds ago, drawn uniformly for every client and round. The model is charged when the
+    client finishes. So a client may overlap with itself, as in FLSim. Seconds are not modelled, nor that slow clients
     finish less often. FLSim also steps for fewer changes at the end of an epoch, and divides `(1 + tau)^-power` by its
     value at a mean tau.
 

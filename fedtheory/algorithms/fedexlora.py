@@ -1,6 +1,7 @@
 """FedEx-LoRA: Singhal et al. 2024, "Exact Aggregation for Federated and Efficient Fine-Tuning of Foundation Models",
 arXiv:2410.09432; FLoRA: Wang et al. 2024, "Federated Fine-Tuning Large Language Models with Heterogeneous Low-Rank
-Adaptations", arXiv:2409.05976. Read from the authors' code; here for any model, trained from its start.
+Adaptations", arXiv:2409.05976. Read from the authors' code; here with plain steps and without LoRA's scale
+alpha / r, for any model, trained from its start.
 """
 
 from dataclasses import dataclass, replace

@@ -35,7 +35,7 @@ class Down:
 
 @dataclass(frozen=True)
 class Up:
-    """B_k crosses in the first interval that picked k; the other rows are zero."""
+    """Row j is B_k where interval j is the first to pick k; the other rows are zero, and do not cross."""
 
     b: torch.Tensor  # B_k, the sum over its intervals, (S, J, r)
     picked: torch.Tensor  # k of each interval, int32, (S, J)

@@ -44,9 +44,10 @@ class Up:
 class FedSB(Algorithm):
     """Adapters B R A of which clients train R alone, so that the mean of the models is B mean(R_i) A.
 
-    In the first round each client sends one full step from W. The mean step's truncated SVD is B R A: B and A then stay
-    as they are. Vectors are trained whole. The authors' code makes the first step from pooled data; its script for many
-    rounds never empties the list of uploads, so that it averages those of all rounds.
+    In the first round each client sends one full step from W. The mean step's truncated SVD gives B, R and A; B and A
+    are then frozen. Vectors are trained whole. The authors' code makes the first step from pooled data, with the rate
+    over its warm-up steps. Its script for many rounds averages the uploads of all rounds, as it never empties their
+    list.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.

@@ -46,8 +46,7 @@ class FedSLoP(Algorithm):
 
     A client keeps the coordinates of its momentum, and takes them over into the next subspace, as the authors' class
     does. Their script for networks keeps the whole vector, and projects no biases. The authors' code sends whole
-    changes. The class's lie in the subspace, so here their coordinates cross. Its momentum of the server is a part of
-    its own here, `Momentum`.
+    changes; here their coordinates cross. The server's momentum is a part, `Momentum`.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
@@ -112,7 +111,7 @@ METHODS = [
         Card(
             "Clients keep momentum in a random subspace, which is drawn anew in every round.",
             "m_i = mu m_i + P^T g_i(y); y -= eta P m_i; x += P mean(P^T (y_i - x))",
-            "mu = 0 and P = I are FedAvg; P moves r/m of a gradient in the mean (laws). Original: O(1/sqrt(N T)).",
+            "mu = 0 with P = I is FedAvg; P moves r/m of a gradient in the mean (laws). Original: O(1/sqrt(N T)).",
             "Momentum that is carried over points nowhere in the new subspace: it saves no rounds (law).",
         ),
         command=lambda o: FedSLoP(o.lr, o.local_steps, Spherical(o.rank, "orthonormal")),

@@ -37,9 +37,10 @@ class Up:
 class Ferret(Algorithm):
     """Local SGD; of a client's change its coordinates on seeded random directions cross, block by block.
 
-    A block is a layer. In the paper every client is sent the seeds and coordinates of all participants and rebuilds the
-    model; here the server does, and sends it. The authors' code draws one pool of directions for all rounds and
-    clients, and a block uses a part of it, in proportion to the norm of its change.
+    A block is a layer; the authors' code joins neighbouring layers up to 0.9 times the median size. In the paper every
+    client is sent the seeds and coordinates of all participants and rebuilds the model; here the server does, and sends
+    it. The authors' code draws one pool of directions for all rounds and clients, and a block uses a part of it, in
+    proportion to the norm of its change. It clips each direction's step.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.

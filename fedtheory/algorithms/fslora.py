@@ -156,7 +156,7 @@ METHODS = [
         Card(
             "Adapters of rank r, of which each client trains k random ranks in a round.",
             "S_i = (r/k) diag(k of r random ones); (B, A) -= eta grad of f_i(W + B S_i A); B, A += mean of the changes",
-            "E[S_i] = I; k = r is FedMUD without a reset (laws). Original: how the ratios k/r bound the rate.",
+            "E[S_i] = I; k = r is FedMUD without a reset, layers transposed (laws). Original: k/r bounds the rate.",
             "k = 1: all ranks learn one matrix, and the model ends at rank 1 (law).",
         ),
         needs="matrices",

@@ -22,8 +22,8 @@ from fedtheory.maps.directions import Scaled, walk
 class HiSo(DeComFL):
     """DeComFL along directions z ~ N(0, H^-1), where H, a vector, is a running mean of squares of sum_p g_p z_p / P.
 
-    Everyone makes H of the scalars that cross; only with a whole model it is sent. Within a round H stands still; after
-    it the last of the K steps enters H.
+    All rebuild H from the scalars that cross; it is sent only beside a whole model. Within a round H stands still;
+    after it the last of the K steps enters H.
 
     Fields:
         nu: weight of a new square in H; 0 is DeComFL. 0.05 is the authors' default (hessian_smooth = 0.95).

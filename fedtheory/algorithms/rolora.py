@@ -1,6 +1,7 @@
 """RoLoRA: Chen et al. 2025, "Robust Federated Finetuning of LLMs via Alternating Optimization of LoRA",
-arXiv:2502.01755; FFA-LoRA: Sun et al. 2024, "Improving LoRA in Privacy-preserving Federated Learning",
-arXiv:2403.12313. Aggregation as in CERT-Lab/fedex-lora; here for any model, trained from its start.
+arXiv:2502.01755 (another paper of this name: arXiv:2409.02346); FFA-LoRA: Sun et al. 2024, "Improving LoRA in
+Privacy-preserving Federated Learning", arXiv:2403.12313. Read from a third party's code, minhdn2k2/FL_LoRA at a0a0b68;
+here for any model, trained from its start, without LoRA's scale alpha / r.
 """
 
 from dataclasses import dataclass, replace

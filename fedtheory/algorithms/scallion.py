@@ -46,7 +46,7 @@ class Scallion(Algorithm):
         local_steps: K.
         ratio: entries that cross, of d.
         compressor: C. "rand-k" is unbiased: random entries, times d/k. "top-k" is biased: the largest ones.
-        alpha: of SCALLION; None: `ratio`, 1 / (1 + omega) of "rand-k" but for rounding of k.
+        alpha: of SCALLION; None: `ratio`, about 1 / (1 + omega) of "rand-k".
         momentum: beta of SCAFCOM, the weight of the new G_i in v_i; None is SCALLION.
         server_lr: eta_g.
     """
