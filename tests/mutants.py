@@ -2261,6 +2261,27 @@ MUTANTS = [
         "test_supervised.py::test_what_does_not_fit_has_a_line",
     ),
     Mutant(
+        "a tuning run that Ctrl-C cut counts as a whole one",
+        "running/comparison.py",
+        "    if history.interrupted is not None:",
+        "    if False:",
+        "test_comparison.py::test_ctrl_c_at_a_prompt_leaves_the_finished_methods[SSF-100]",
+    ),
+    Mutant(
+        "a method that Ctrl-C cut is ranked on fewer seeds",
+        "running/comparison.py",
+        "if len(found.seeds) < len(chosen):",
+        "if False:",
+        "test_comparison.py::test_ctrl_c_at_a_prompt_leaves_the_finished_methods[SSF-1]",
+    ),
+    Mutant(
+        "a comparison begins with a method that does not suit the problem behind others",
+        "running/comparison.py",
+        "    _refuse_misfits(entries, made, rates[0], metric, options)",
+        "    pass",
+        "test_comparison.py::test_what_does_not_suit_the_problem_is_refused_before_any_training",
+    ),
+    Mutant(
         "tuning on the seeds that are compared",
         "running/comparison.py",
         "_TUNING_SEED = 100",

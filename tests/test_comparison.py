@@ -1,5 +1,6 @@
 """Comparing methods in one call: the rule of tuning, what is compared, and the pages that show it."""
 
+import functools
 import math
 import re
 import sys
@@ -25,6 +26,8 @@ from fedtheory import (
     run,
     run_seeds,
 )
+from fedtheory.running import comparison
+from fedtheory.running import seeds as seeds_of
 from fedtheory.running.comparison import _tune
 from tests.cases import problem as network
 from tests.test_rounds import refused
@@ -175,6 +178,63 @@ def test_what_cannot_be_compared_has_a_line():
     refused(lambda: compare_methods([lambda lr: lr], PROBLEM, 5), "methods=", "lambda lr: FedAvg(lr, 5)")
     refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, rates=()), "rates=")
     refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, sample=3), "sample", "sampled")
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 0), "rounds=0")
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, metric="own"), "metric='own'", "error, loss")
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, seeds=[1, 100]), "seeds=", "100")
+
+
+def test_what_does_not_suit_the_problem_is_refused_before_any_training(monkeypatch):
+    played = []
+    monkeypatch.setattr(comparison, "run_seeds", lambda *args, **options: played.append(args))
+    monkeypatch.setattr(comparison, "_tune", lambda *args: played.append(args))
+    several = lambda problem, x: x[:2]
+    several.__name__ = "several"
+    for methods, options, words in (
+        (["SCAFFOLD", "SSF", "FedGen"], {}, "a problem with a network"),
+        (["SCAFFOLD"], {"seeds": 0}, "seeds=0"),
+        (["SCAFFOLD"], {"metric": "accuracy"}, "accuracy"),
+        (["SCAFFOLD"], {"metric": "several", "metrics": [several]}, "several[0], several[1]"),
+    ):
+        refused(functools.partial(compare_methods, methods, PROBLEM, 5, **options), words)
+    assert not played
+
+
+def test_an_own_metric_ranks_from_below():
+    def size(problem, x):
+        return float(x.norm())
+
+    found = compare_methods(
+        [FedAvg(0.1, 5), Scaffold(0.05, 5)], PROBLEM, 5, seeds=2, metric="size", metrics=("error", size)
+    )
+    assert list(found.runs["FedAvg"].histories[0].columns)[:3] == ["round", "size", "error"]
+    assert [row["size"] for row in found.rows()] == sorted(row["size"] for row in found.rows())
+
+
+@pytest.mark.parametrize(("method", "seed"), [("FedAvg", 100), ("FedAvg", 1), ("SSF", 100), ("SSF", 1)])
+def test_ctrl_c_at_a_prompt_leaves_the_finished_methods(method, seed, monkeypatch):
+    """In tuning (seed 100) or in the second seed: a method that lacks a seed is left out."""
+
+    @functools.wraps(run)
+    def interrupted(algorithm, problem, rounds, **options):
+        history = run(algorithm, problem, rounds, **options)
+        history.interrupted = 2 if rounds and (algorithm.name, options["seed"]) == (method, seed) else None
+        return history
+
+    monkeypatch.setattr(comparison, "run", interrupted)
+    monkeypatch.setattr(seeds_of, "run", interrupted)
+    monkeypatch.setattr(sys, "ps1", "> ", raising=False)
+    compared = lambda: compare_methods(["FedAvg", "SSF"], PROBLEM, 5, rates=(0.3, 0.1, 0.03), seeds=2)
+    if method == "FedAvg":
+        with pytest.raises(KeyboardInterrupt):
+            compared()
+        return
+    with pytest.warns(UserWarning, match="the comparison was interrupted: it lacks SSF"):
+        found = compared()
+    assert list(found.runs) == list(found.tried) == list(found.rates) == ["FedAvg"]
+    assert len(found.rows()) == 1
+    monkeypatch.delattr(sys, "ps1")
+    with pytest.raises(KeyboardInterrupt):
+        compared()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,8 @@
 """Several methods on a problem of yours (the command's tasks: compare.py): one tuning budget, seeds, one table."""
 
 import math
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +11,11 @@ from typing import Any
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.files import Broken, misfit, number
-from fedtheory.core.history import History, as_frame, read, write
+from fedtheory.core.history import METRICS, History, as_frame, read, write
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
-from fedtheory.running.seeds import Runs, run_seeds, shown
+from fedtheory.running.seeds import Runs, choose_seeds, run_seeds, shown
 from fedtheory.running.simulate import may_diverge, run
 
 _FORMAT = "fedtheory comparison 1"
@@ -144,10 +146,13 @@ def compare_methods(
         problem: one for all seeds, or a function of a key, as in `run_seeds`.
         rounds: of each run, tuning included.
         rates: step sizes, falling.
-        seeds: how many, or which.
-        metric: of the table; None: the accuracy where there are classes, else the problem's first metric.
+        seeds: how many, or which; 100 is the tuning's.
+        metric: of the table; None: the accuracy where there are classes, else the problem's first metric. Or the name
+            of a function in `metrics`, of which less is better.
         local_steps, ratio: of methods that are named: K, and the share of the numbers that a compressed message keeps.
         options: of `run`, such as `sampled`; not `checkpoint`.
+
+    What does not fit is refused before any training. After Ctrl-C in a notebook the finished methods come back.
 
     >>> from fedtheory import FedAvg, Key, Quadratic
     >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
@@ -163,6 +168,10 @@ def compare_methods(
     if not methods or not rates:
         name = "rates" if methods else "methods"
         checks.reject(name, [], "at least one", "leave rates out" if methods else "pass for example ['FedAvg', 'SSF']")
+    checks.whole("rounds", rounds, 1)
+    chosen = choose_seeds(seeds)
+    if _TUNING_SEED in chosen:
+        checks.reject("seeds", chosen, f"seeds without {_TUNING_SEED}, which tuning uses", "leave it out")
     made = problem if isinstance(problem, Problem) else problem(Key(_TUNING_SEED).fold("data"))
     entries: dict[str, Algorithm | Callable[[float], Algorithm]] = {}
     factor: dict[str, float] = {}
@@ -181,22 +190,51 @@ def compare_methods(
         entries[name] = entry
     judged = "loss" if made.constants.x_star is None else "error"
     metric = metric or ("accuracy" if "accuracy" in made.metrics else made.metrics[0])
-    wanted = tuple(dict.fromkeys((metric, *options.get("metrics", made.metrics))))
-    options = {**options, "metrics": wanted}
+    recorded = {getattr(one, "__name__", one): one for one in options.get("metrics") or made.metrics}
+    if metric not in (*recorded, *METRICS):
+        checks.reject(
+            "metric", metric, f"one of {', '.join(METRICS)}, or the name of one of metrics", "name one of these"
+        )
+    options["metrics"] = tuple(({metric: metric} | recorded | {metric: recorded.get(metric, metric)}).values())
+    _refuse_misfits(entries, made, rates[0], metric, options)
     tried: dict[str, dict[float, float]] = {}
     runs: dict[str, Runs] = {}
     best: dict[str, float | None] = {}
-    for name, entry in entries.items():
-        tried[name], best[name] = {}, None
-        if not isinstance(entry, Algorithm):
-            end = lambda lr, entry=entry: _end(_method(entry, lr), made, rounds, judged, options)
-            scaled = [float(f"{factor.get(name, 1.0) * lr:.2g}") for lr in sorted(rates, reverse=True)]
-            tried[name] = _tune(end, scaled)
-            lr = min(tried[name], key=lambda lr: tried[name][lr])
-            best[name], entry = lr, _method(entry, lr)
-        with may_diverge():
-            runs[name] = run_seeds(entry, problem, rounds, seeds, **options)
-    return Comparison(metric, runs, tried, best)
+    try:
+        for name, entry in entries.items():
+            tried[name], best[name] = {}, None
+            if not isinstance(entry, Algorithm):
+                end = lambda lr, entry=entry: _end(_method(entry, lr), made, rounds, judged, options)
+                scaled = [float(f"{factor.get(name, 1.0) * lr:.2g}") for lr in sorted(rates, reverse=True)]
+                tried[name] = _tune(end, scaled)
+                lr = min(tried[name], key=lambda lr: tried[name][lr])
+                best[name], entry = lr, _method(entry, lr)
+            with may_diverge():
+                found = run_seeds(entry, problem, rounds, seeds, **options)
+            if len(found.seeds) < len(chosen):
+                raise KeyboardInterrupt
+            runs[name] = found
+    except KeyboardInterrupt:
+        if not runs or not hasattr(sys, "ps1"):
+            raise
+        lacking = ", ".join(name for name in entries if name not in runs)
+        warnings.warn(f"the comparison was interrupted: it lacks {lacking}", stacklevel=3)
+    return Comparison(metric, runs, {name: tried[name] for name in runs}, {name: best[name] for name in runs})
+
+
+def _refuse_misfits(
+    entries: Mapping[str, Any], problem: Problem, lr: float, metric: str, options: Mapping[str, Any]
+) -> None:
+    """Have every method begin, so that one that does not suit the problem is refused before hours of others."""
+    silent = {name: of for name, of in options.items() if name not in ("log", "progress", "stop", "memory_map")}
+    for entry in entries.values():
+        history = run(entry if isinstance(entry, Algorithm) else _method(entry, lr), problem, 0, **silent)
+        if silent["metrics"] and metric not in history.columns:  # a function of several numbers
+            expected = (
+                f"a function of one number, not of {', '.join(name for name in history.columns if metric in name)}"
+            )
+            checks.reject("metric", metric, expected, "name another one")
+        silent["metrics"] = ()
 
 
 def _method(entry: Callable[[float], Algorithm], lr: float) -> Algorithm:
@@ -222,5 +260,7 @@ def _end(method: Algorithm, problem: Problem, rounds: int, judged: str, options:
         chosen |= {"every": options.get("every", 1), "metrics": tuple(dict.fromkeys((judged, *options["metrics"])))}
     with may_diverge():
         history = run(method, problem, rounds, **{k: v for k, v in options.items() if k not in chosen}, **chosen)
+    if history.interrupted is not None:
+        raise KeyboardInterrupt
     found = history[judged][-1]
     return found if history.diverged is None and math.isfinite(found) else math.inf

@@ -93,6 +93,14 @@ def shown(mean: float, low: float, high: float) -> str:
     return f"{mean:.4g} [{low:.4g}, {high:.4g}]" if low == low else f"{mean:.4g}"
 
 
+def choose_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
+    """The seeds of a number of them, or those that are given. Raises ValueError for none, and for one twice."""
+    chosen = range(checks.whole("seeds", seeds, 1, _MOST)) if isinstance(seeds, int) else seeds
+    if not chosen or len(set(chosen)) < len(chosen):
+        checks.reject("seeds", chosen, "seeds, each once", "pass a number or for example [0, 1, 2]")
+    return chosen
+
+
 @checks.arguments
 def run_seeds(
     algorithm: Algorithm,
@@ -117,9 +125,7 @@ def run_seeds(
     checks.spelled(options, run_seeds, run)
     if "seed" in options:
         checks.reject("seed", options["seed"], "seeds, how many or which", f"pass seeds=[{options['seed']}]")
-    chosen = range(checks.whole("seeds", seeds, 1, _MOST)) if isinstance(seeds, int) else seeds
-    if not chosen or len(set(chosen)) < len(chosen):
-        checks.reject("seeds", chosen, "seeds, each once", "pass a number or for example [0, 1, 2]")
+    chosen = choose_seeds(seeds)
     histories, log, folder = [], options.get("log"), options.get("checkpoint")
     for seed in chosen:
         made = problem if isinstance(problem, Problem) else problem(Key(seed).fold("data"))
