@@ -510,7 +510,16 @@ def test_what_does_not_fit_has_a_line():
     refused(lambda: Supervised(nn.MSELoss(), mlp(), data), "module='MSELoss'", "swap module and loss")
     refused(seen(mlp(), test=(inputs(4), inputs(4)[:, :1])), "test inputs=(4,)", "(3,) a sample")
     refused(seen(mlp(), data=[[data[0][0]]]), "clients[0]=", "a pair (inputs, targets)")
-    refused(seen(mlp(), data=[(data[0][0], data[1][1])]), "clients[0]=", "as many targets as inputs")
+    refused(seen(mlp(), data=[(data[0][0], data[1][1])]), "clients[0]=", "as many targets as inputs", "one target for")
+    refused(seen(mlp(), data=[(data[0][0], ["a"] * 7)]), "clients[0] targets='list'", "pandas.factorize(names)[0]")
+    refused(seen(mlp(), data=[(data[0][0].long(), data[0][1])]), "module=", "pass numbers as floats: x.float()")
+    refused(seen(nn.Embedding(2, 1), data=[(data[0][0].long() * 0 + 5, data[0][1])]), "module=", "IndexError")
+    for names in (["a", "b"], np.array(["a", "b"])):
+        refused(lambda names=names: partitions.iid(names, 2, Key(0)), "y=", "numpy.unique(y, return_inverse=True)[1]")
+    column = torch.zeros(4, 1, dtype=torch.int64)
+    refused(lambda: partitions.dirichlet(column, 2, 0.5, Key(0)), "y=", "pass y.squeeze(1)")
+    refused(seen(nn.Flatten()), "module='Flatten'", "a module with parameters", "nn.Linear")
+    refused(seen(mlp(), together="yes"), "together='yes'", "bool or NoneType")
     refused(seen(mlp(), data=[data[0], (inputs(4)[:5], data[1][1][:5])]), "clients[1] inputs=", "pad sequences")
     refused(seen(mlp(), data=[(data[0][0] * torch.nan, data[0][1])]), "clients[0] inputs=", "finite numbers")
     refused(seen(mlp(), 3), "loss=3", "nn.MSELoss()")
@@ -543,6 +552,7 @@ CROSS, BCE = nn.CrossEntropyLoss(), nn.BCEWithLogitsLoss()
         (CROSS, lambda y: y[:, None], "y.squeeze(1).long()"),
         (CROSS, lambda y: y + 1, "y - 1"),
         (CROSS, lambda y: y + 7, "10 outputs"),
+        (CROSS, lambda y: y - 1, "y.unique(return_inverse=True)[1]"),
         (CROSS, lambda y: nn.functional.one_hot(y, 3), "y.argmax(1)"),
         (BCE, lambda y: y.clamp(max=1), "y.float().unsqueeze(-1)"),
         (BCE, lambda y: y.clamp(max=1).double(), "y.float().unsqueeze(-1)"),
@@ -555,6 +565,45 @@ def test_targets_of_another_form_have_the_fix_that_works(loss, wrong, fix):
     refused(lambda: Supervised(made(net), loss, [(x, wrong(y)) for x, y in data]), fix)
     mended = forms.get(fix) or (lambda y: eval(fix, {"y": y}))  # the line that the user follows
     assert Supervised(made(net), loss, [(x, mended(wrong(y))) for x, y in data]).n == 3
+
+
+def test_whole_targets_of_cross_entropy_want_as_many_outputs():
+    """One output and cross-entropy: nothing would train, whatever the targets' form."""
+    data = [(x, torch.arange(len(x)) % 2) for x in inputs(3).split(SIZES)]
+    refused(lambda: Supervised(made(lambda: nn.Linear(3, 1)), CROSS, data), "give the module 2 outputs")
+    assert Supervised(made(lambda: nn.Linear(3, 2)), CROSS, data).n == 3
+
+
+@pytest.mark.parametrize("wrong", [torch.tensor([0, 3]), torch.tensor([-1, 1]), torch.tensor([0.5, 1.0])])
+def test_test_targets_that_are_none_of_the_classes_are_refused(wrong):
+    data, tested = [(x, torch.arange(len(x)) % 3) for x in inputs(3).split(SIZES)], inputs(3)[:2]
+    made_of = lambda y: Supervised(made(lambda: nn.Linear(3, 3)), CROSS, data, test=(tested, y))
+    refused(lambda: made_of(wrong), "test targets=", "classes from 0 to 2")
+    assert made_of(torch.tensor([0, 2])).n == 3
+    padded = [(x, torch.where(torch.arange(len(x)) == 0, -100, y)) for x, y in data]
+    loss = lambda out, y: nn.functional.cross_entropy(out, y, reduction="none").mean()  # ignores -100
+    assert Supervised(made(lambda: nn.Linear(3, 3)), loss, padded, test=(tested, torch.tensor([-100, 1]))).n == 3
+
+
+def test_batches_of_one_value_are_refused_where_batch_normalisation_makes_it_0():
+    """A value a channel is its own mean; several pixels of one image are not."""
+    flat, images = [(x, torch.arange(len(x)) % 3) for x in inputs(3).split(SIZES)], classes(inputs(1, 6, 6))
+    net = lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    for norm in ("moments", "shared", "local"):
+        refused(lambda norm=norm: Supervised(made(net), CROSS, flat, batch=1, norm=norm), "batch=1", "batch=2")
+        assert Supervised(made(net), CROSS, flat, batch=2, norm=norm).n == 3
+    deep = lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(32, 3))
+    assert Supervised(made(deep), CROSS, images, batch=1).n == 3
+
+
+def test_instance_normalisation_with_running_statistics_is_refused():
+    """They would be those of an export, and not of the run."""
+    images = classes(inputs(1, 6, 6))
+    net = lambda track: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.InstanceNorm2d(2, track_running_stats=track), nn.Flatten(), nn.Linear(32, 3)
+    )
+    refused(lambda: Supervised(made(lambda: net(True)), CROSS, images), "module=", "track_running_stats=False")
+    assert Supervised(made(lambda: net(False)), CROSS, images).n == 3
 
 
 def test_images_of_another_form_have_the_fix_that_works():

@@ -538,7 +538,9 @@ def tensor(
 ) -> torch.Tensor:
     """Check for a real floating-point tensor (`kinds=None`: any) of a shape (None: any size on an axis) and dtype."""
     if not isinstance(value, torch.Tensor):
-        fix = _FIXES_OF_NAMES[name](value) if name in _FIXES_OF_NAMES else f"wrap it: torch.as_tensor({name})"
+        texts = isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], str)
+        fix = f"torch.as_tensor(numpy.unique({name}, return_inverse=True)[1])" if texts else f"torch.as_tensor({name})"
+        fix = _FIXES_OF_NAMES[name](value) if name in _FIXES_OF_NAMES else f"wrap it: {fix}"
         reject(name, type(value).__name__, "a torch.Tensor", fix, TypeError)
     if _holds_nothing(value):
         kind = "meta" if value.is_meta else str(value.layout)

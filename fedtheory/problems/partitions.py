@@ -40,6 +40,7 @@ def _checked(y: torch.Tensor, clients: int, key: Key) -> tuple[np.ndarray, np.ra
     """Labels as an array, and the key's generator."""
     if y.dtype != torch.int64 or y.dim() != 1 or len(y) == 0:
         fix = "pass y.long()" if y.dim() == 1 and len(y) else "pass the labels of some samples, such as images.y"
+        fix = "pass y.squeeze(1)" if y.dim() == 2 and y.shape[1] == 1 else fix
         checks.reject("y", f"{y.dtype} {tuple(y.shape)}", "labels: int64 (n,), n > 0", fix)
     checks.whole("clients", clients, 1, len(y), fix="give every client at least one sample")
     return y.numpy(), np.random.default_rng(key.hash())

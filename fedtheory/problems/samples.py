@@ -20,7 +20,8 @@ def require_clients(clients: Any) -> None:
     elif isinstance(clients, torch.Tensor) or not isinstance(clients, Sequence) or not len(clients):
         fix = "pass a list of (inputs, targets), one a client"
     if fix:
-        checks.reject("clients", type(clients).__name__, "a list with the data of each client", fix)
+        found = "an empty list" if isinstance(clients, (tuple, list)) and not clients else type(clients).__name__
+        checks.reject("clients", found, "a list with the data of each client", fix)
 
 
 def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -36,14 +37,12 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
         checks.reject(name, "DataLoader", "a pair (inputs, targets), or a Dataset", f"pass {name}.dataset", TypeError)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         checks.reject(name, type(data).__name__, "a pair (inputs, targets), or a Dataset", "pass (x, y)", TypeError)
-    try:
-        x, y = (torch.as_tensor(part) for part in data)
-    except (TypeError, ValueError, RuntimeError) as error:
-        fix = "pass tensors or arrays of numbers: frame.to_numpy(), or one-hot columns for texts"
-        checks.reject(name, "two parts", f"arrays of numbers ({error})", fix, TypeError)
+    x, y = (_array(f"{name} {what}", part) for what, part in zip(("inputs", "targets"), data))
     if x.dim() == 0 or y.dim() == 0 or len(x) != len(y) or not len(x):
         found = f"{tuple(x.shape)} inputs, {tuple(y.shape)} targets"
-        checks.reject(name, found, "as many targets as inputs, at least one", "leave clients without data out")
+        some = x.dim() and y.dim() and len(x) and len(y)
+        fix = "pass one target for each input" if some else "leave clients without data out"
+        checks.reject(name, found, "as many targets as inputs, at least one", fix)
     x, y = (part.to(dtype) if part.is_floating_point() else part for part in (x, y))
     for what, part in (("inputs", x), ("targets", y)):
         if part.is_floating_point() and not bool(part.isfinite().all()):
@@ -64,6 +63,15 @@ def test(given: Any, n: int, dtype: torch.dtype) -> tuple[tuple[torch.Tensor, to
     pairs = [pair(f"test[{i}]", one, dtype) for i, one in enumerate(given)]
     x, y = (torch.cat(parts) for parts in zip(*pairs))
     return (x, y), [len(one[0]) for one in pairs]
+
+
+def _array(name: str, part: Any) -> torch.Tensor:
+    try:
+        return torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        texts = "pandas.factorize(names)[0]" if name.endswith("targets") else "one-hot columns for texts"
+        fix = f"pass tensors or arrays of numbers: frame.to_numpy(), or {texts}"
+        checks.reject(name, type(part).__name__, f"an array of numbers ({error})", fix, TypeError)
 
 
 def _tensor(value: Any) -> torch.Tensor:
@@ -108,7 +116,8 @@ def numbers(frame: Any, names: list[Any]) -> torch.Tensor:
         else:
             gaps += [] if bool(columns[-1].isfinite().all()) else [name]
     if texts:
-        fix = f"frame = pandas.get_dummies(frame, columns={texts}); for a target: .astype('category').cat.codes"
+        column = f"frame[{texts[0]!r}]"
+        fix = f"frame = pandas.get_dummies(frame, columns={texts}), or {column} = pandas.factorize({column})[0]"
         checks.reject("columns", texts, "columns of numbers", fix)
     if gaps:
         fix = f"frame[{gaps}] = frame[{gaps}].fillna(0), or drop these rows"
@@ -129,6 +138,8 @@ def as_classes(y: torch.Tensor, names: list[Any]) -> torch.Tensor:
 def hint_of_inputs(x: torch.Tensor, error: Exception) -> str:
     if x.dtype == torch.uint8:
         return "pass them as floats: x.float() / 255"
+    if not x.is_floating_point() and not isinstance(error, IndexError):  # of an embedding: a token beyond its table
+        return "pass numbers as floats: x.float()"
     if x.dim() == 4 and x.shape[-1] in (1, 3) and x.shape[1] not in (1, 3):
         return "put channels before height and width: x.permute(0, 3, 1, 2)"
     if x.dim() == 3 and x.is_floating_point():
@@ -137,7 +148,8 @@ def hint_of_inputs(x: torch.Tensor, error: Exception) -> str:
     return f"let the first layer take {tuple(x.shape[1:])} a sample (it says {type(error).__name__}: {said})"
 
 
-def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception) -> str:
+def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception, crossed: bool) -> str:
+    """What to change. `crossed`: the loss is cross-entropy."""
     classes = outputs[1] if len(outputs) > 1 else 1
     if classes > 1 and len(outputs) == y.dim() + 1 and (y.dtype != torch.int64 and not bool((y % 1).any())):
         return "pass classes as y.long(); from_frame takes classes=True"
@@ -146,12 +158,17 @@ def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception)
     one_hot = y.dtype == torch.int64 and y.dim() == 2 and y.shape[1] == classes
     if one_hot and bool((y.sum(1) == 1).all()):
         return "pass classes, not one-hot rows: y.argmax(1)"
+    whole, least = y.dtype == torch.int64, int(y.min())
+    if classes == 1 and len(outputs) == y.dim() + 1 and whole and crossed:
+        return f"give the module {int(y.max()) + 1} outputs, or take nn.BCEWithLogitsLoss() and y.float().unsqueeze(-1)"
     if classes == 1 and len(outputs) == y.dim() + 1:
         return "give targets the outputs' shape and type: y.float().unsqueeze(-1)"
-    if y.dtype == torch.int64 and len(outputs) == y.dim() + 1 and int(y.max()) >= classes:
+    if whole and len(outputs) == y.dim() + 1 and least < 0:
+        return "count classes from 0: y = y.unique(return_inverse=True)[1]"
+    if whole and len(outputs) == y.dim() + 1 and int(y.max()) >= classes:
         return (
             "count classes from 0: y - 1"
-            if (int(y.min()), int(y.max())) == (1, classes)
+            if (least, int(y.max())) == (1, classes)
             else f"give the module {int(y.max()) + 1} outputs"
         )
     if not y.is_floating_point():

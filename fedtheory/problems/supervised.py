@@ -108,10 +108,11 @@ class Supervised(Minibatches):
         if isinstance(loss, nn.Module) and not list(module.parameters()) and list(loss.parameters()):
             expected = "a module with parameters"
             checks.reject("module", type(module).__name__, expected, "swap module and loss")
-        modules.require_readable(module, type(module).__name__)
+        modules.require_readable(module, type(module).__name__, "module")
         self.device, self.key = checks.device("device", device), Key.of(key)
         self.batch, self.norm = checks.whole("batch", batch, 1), checks.choice("norm", norm, layers.NORMS)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
+        checks.instance("together", together, (bool, type(None)), "pass True, or leave it out")
         self.dtype = next(own.dtype for own in module.parameters() if own.requires_grad)
         checks.dtype("module.dtype", self.dtype)
         samples.require_clients(clients)
@@ -158,6 +159,8 @@ class Supervised(Minibatches):
         self.scored, self._masks, self._named = scored, {}, frozenset(module.state_dict())
         self._local = self.local_start()[None] if self.local else None
         self._require_sound()
+        self._require_classes_of_test()
+        self._require_spread()
         self.together = False
         alone, kept = self._alone()
         self._network = self._translated(alone)
@@ -201,6 +204,8 @@ class Supervised(Minibatches):
             fix = "spell it by" if "clients" in options else samples.hint_of_clients(frame)
             expected = "the column that names each row's client as by, or the rows of each client"
             checks.reject("clients" if "clients" in options else "by", options.get("clients", by), expected, fix)
+        if (name := getattr(by, "name", None)) is not None:
+            checks.reject("by", "a column", "its name, or the rows of each client", f"pass by={name!r}")
         names = list(target) if isinstance(target, (list, tuple)) else [target]
         named = isinstance(by, (str, int))
         apart = [*names, by] if named else names
@@ -220,8 +225,6 @@ class Supervised(Minibatches):
                 checks.reject("column", by, "a client's name in each row", f"frame = frame.dropna(subset=[{by!r}])")
             parts = partitions.by_value(frame[by].to_list())
         else:
-            if (name := getattr(by, "name", None)) is not None:
-                checks.reject("by", "a column", "its name, or the rows of each client", f"pass by={name!r}")
             try:
                 parts = [torch.as_tensor(part) for part in by]
             except (TypeError, ValueError):
@@ -255,7 +258,10 @@ class Supervised(Minibatches):
                 random = drawn()
         except Exception as error:
             expected = f"a loss that takes outputs {shape} and targets {tuple(targets.shape)} of {targets.dtype}"
-            checks.reject("loss", self._loss_name, expected, samples.hint_of_targets(shape, self.targets, error))
+            crossed = isinstance(self.scored.loss, nn.CrossEntropyLoss)
+            checks.reject(
+                "loss", self._loss_name, expected, samples.hint_of_targets(shape, self.targets, error, crossed)
+            )
         if tuple(loss.shape) != (1,):
             checks.reject("loss", f"a result of shape {tuple(loss.shape[1:])}", "a scalar", "end it with .mean()")
         if random:
@@ -282,6 +288,30 @@ class Supervised(Minibatches):
                 "pass batch_first=True to recurrent layers and transformers; normalise by nn.BatchNorm or nn.GroupNorm"
             )
             checks.reject("module", said, "a module that sees each sample of a batch by itself", fix)
+
+    def _require_classes_of_test(self) -> None:
+        """Test targets are classes where the clients' are. Raises ValueError."""
+        if self.test[1] is self.targets or not self._classes():
+            return
+        y, count = self.test[1], self._one_output().shape[1]
+        strange = y[(y < 0) | (y >= count)]  # but for what the loss ignores in training, too
+        if y.is_floating_point() or not bool(torch.isin(strange, self.targets).all()):
+            found = f"{y.dtype} from {float(y.min()):g} to {float(y.max()):g}"
+            checks.reject("test targets", found, f"classes from 0 to {count - 1}", "encode them as the clients'")
+
+    def _require_spread(self) -> None:
+        """A batch has more than one value to normalise. Raises ValueError."""
+        if self.batch > 1 or not self.scored.norms:
+            return
+        weights, sizes = (
+            self._weights(self._whole(self.start()[None])),
+            [2 * part.channels for _, part in self.scored.norms],
+        )
+        with torch.no_grad():
+            found = self._note.called(weights, self.inputs[None, None, :1])[0].split(sizes, dim=1)
+        if any(not bool(own[0, len(own[0]) // 2 :].any()) for own in found):
+            expected = "at least 2, as batch normalisation makes one value a channel to 0"
+            checks.reject("batch", 1, expected, "pass batch=2 or more, or take nn.LayerNorm")
 
     def _tried(self) -> torch.Tensor:
         """Indices of the samples of a trial: the first ones, and those of the largest and smallest target and input."""
@@ -637,9 +667,13 @@ class Supervised(Minibatches):
         y = self.targets
         if y.is_floating_point():
             return False
-        view = self.with_local(self.local_start()[None]) if self.local else self
-        out = view._outputs(self.start(), self.inputs[:1], self._plain_moments())
+        out = self._one_output()
         return out.dim() == y.dim() + 1 and out.shape[2:] == y.shape[1:]
+
+    def _one_output(self) -> torch.Tensor:
+        """Of the first sample, (1, ...)."""
+        view = self.with_local(self.local_start()[None]) if self.local else self
+        return view._outputs(self.start(), self.inputs[:1], self._plain_moments())
 
     @torch.no_grad()
     def export(self, x: torch.Tensor | History, client: int | None = None) -> dict[str, torch.Tensor]:

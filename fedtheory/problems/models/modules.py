@@ -289,7 +289,7 @@ def _stackable(module: nn.Module) -> bool:
 # Trials.
 
 
-def require_readable(module: nn.Module, said: str) -> None:
+def require_readable(module: nn.Module, said: str, name: str = "network") -> None:
     """It is made of parts that can be called with other weights. Raises ValueError."""
     owns, parts = [*module.parameters(), *module.buffers()], list(module.modules())
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -302,6 +302,11 @@ def require_readable(module: nn.Module, said: str) -> None:
         (any(map(is_lazy, owns)), "a module that knows its shapes", "call module(images[:1]) first"),
         (any(own.is_complex() for own in owns), "a module of real weights", "use torch.view_as_real in forward"),
         (
+            not any(True for _ in module.parameters()),
+            "a module with parameters",
+            "put a layer such as nn.Linear behind it",
+        ),
+        (
             not any(own.requires_grad for own in module.parameters()),
             "a module with parameters that require a gradient",
             "call module.requires_grad_()",
@@ -311,6 +316,11 @@ def require_readable(module: nn.Module, said: str) -> None:
             "a module that names its parts",
             "keep them in nn.ModuleList, nn.ModuleDict or nn.ParameterList",
         ),
+        (
+            any(isinstance(part, nn.modules.instancenorm._InstanceNorm) and part.track_running_stats for part in parts),
+            "instance normalisation without running statistics",
+            "pass track_running_stats=False",
+        ),
         (hooked, "a module without hooks", "write them into forward; weight_norm is in nn.utils.parametrizations"),
         (
             any("forward" in vars(part) for part in parts),
@@ -319,7 +329,7 @@ def require_readable(module: nn.Module, said: str) -> None:
         ),
     ):
         if wrong:
-            checks.reject("network", said, expected, fix)
+            checks.reject(name, said, expected, fix)
 
 
 def _within(value: Any) -> list[Any]:
