@@ -289,8 +289,8 @@ assert {(m_, n_) for m_, n_, *_ in exceptions} == {(2, 2), (6, 3)}
 
 # %% [markdown]
 # The first row of $U \otimes V$ is $U_{00} V_{0\cdot},\, U_{01} V_{0\cdot}, \dots$: only the first rows of $U$ and $V$.
-# Read into 2 x 2 it is $U_{0\cdot}^\top V_{0\cdot}$, an outer product. In 6 x 3 all rows are multiples of $V_{0\cdot}$
-# and $V_{1\cdot}$.
+# Read into 2 x 2 it is $U_{0\cdot}^\top V_{0\cdot}$, an outer product. In 6 x 3 each row is a multiple of
+# $V_{0\cdot}$ or $V_{1\cdot}$.
 
 # %%
 U, V = torch.randn(2, 2), torch.randn(2, 2)
@@ -492,8 +492,9 @@ print(f"+AAD: the same mean for BKD with an a {math.sqrt(rows[2][2] / rows[3][2]
 assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in rows)
 
 # %% [markdown]
-# The wider the layer, the larger the factor: $\sqrt{m}/z$ with $z = \lceil (mn/B)^{1/4} \rceil$, in the paper's largest
-# layer (768 x 768, $z = 8$) about 3.5.
+# (+F has four times as many blocks at this ratio, with $z = 4$.) The wider the layer, the larger the factor. For blocks
+# that are not cut off it is $\sqrt{m}/z$ with $z = \lceil (mn/B)^{1/4} \rceil$: about 3.5 in the paper's largest layer,
+# 768 x 768 with $z = 8$.
 #
 # ## 5. What is proved *
 #
@@ -512,7 +513,7 @@ assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in ro
 # | 1 (`mud.A1`): $f_i$ is $L_s$-smooth; in the appendix $h_i$ is, too | slopes change slowly, for the factors, too |
 # | 2 (`mud.A2`): gradients are unbiased, variance $\le \sigma^2$, mean square $\le G^2$ | as usual |
 # | 3 (`mud.A3.exact`): $\Vert U\Vert \le \kappa_u$, at a reset $\le \epsilon_u$; $V$ alike | factors stay bounded |
-# | 4 (`mud.A4`): $\delta_{\min}(\bar U_l)^2 + \delta_{\min}(\bar V_l)^2 \ge \psi^2 > 0$ | the factors never lose rank |
+# | 4 (`mud.A4`): $\delta_{\min}(\bar U_l)^2 + \delta_{\min}(\bar V_l)^2 \ge \psi^2 > 0$ | singular values stay off 0 |
 #
 # **Theorem 1** (`mud.theorem1`). For $1 < c < 2$ and $0 < \eta \le \min\{(\psi^2/2)^{1/(c-1)}, 1/L_s, 1\}$, after $T$
 # steps,
@@ -650,8 +651,8 @@ assert entries[0]["verdict"] == "holds"
 # $$\frac1T\sum_t \mathbb E\Vert\nabla f(w^t)\Vert^2 \le \frac{2(f(w^0)-f^*)}{\eta\,r v\,T}
 # + \frac{L_s\,\eta\,c_U\,\sigma^2}{r v\,N}, \qquad \eta \le \frac{r v}{L_s c_U}.$$
 #
-# In words: this is FedAvg's rate with a step that is $rv$ times as long. The price of a random low rank: the noise
-# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Below, on the left: full rank,
+# In words: this is FedAvg's rate with a step that is $rv$ times as long. The price of a random low rank: noise
+# grows, and the longest step shrinks, by $c_U/(rv)^2 \approx (m+r)/r$. Below, on the left: full rank,
 # where a repaired Theorem 1 holds. (Formula (71), at the end of the appendix's proof, has the terms that (10) hides in
 # its $\mathcal O$.) On the right: rank 1 and a gradient that $U$ misses.
 
@@ -875,8 +876,8 @@ assert right_of["FedLMT"] < right_of["FedMUD"] < right_of["FedAvg"]
 assert rows[2][2] < rows[0][2] / 15
 
 # %% [markdown]
-# One seed shows no more than this: a model of rank 1 is not enough, and updates of rank 1 are, for a seventeenth of the
-# bytes.
+# One seed shows no more than this: a model of rank 1 is not enough, and updates of rank 1 come near FedAvg, for a
+# seventeenth of the bytes.
 #
 # ## 8. How to read the paper's tables
 #

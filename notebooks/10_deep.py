@@ -335,7 +335,7 @@ assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "b
 #
 # FedSub's own variants our-CD and our-P=I, the next figure's, behave alike. At the two higher rates both end surely
 # behind FedAvg. At 0.01 both differences are open. There our-P=I's best record is behind, too, by an interval that
-# excludes zero (one of so many may by chance).
+# excludes zero (among so many intervals one may by chance).
 #
 # ### FedSub's Figure 2
 #

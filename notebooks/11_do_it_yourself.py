@@ -422,7 +422,7 @@ assert found["ServerMomentum"]["up"] == found["FedAvg"]["up"] == found["SCAFFOLD
 home.cleanup()
 
 # %% [markdown]
-# No: it is behind, intervals apart. `compare` tunes the rate and nothing else, the entry says $\beta = 0.9$, and the
+# No: it is behind, intervals apart. `compare` tunes the rate and nothing else, the class has $\beta = 0.9$, and the
 # quick scale plays 20 rounds. A velocity that takes ten of them to build up takes as long to die down. That says
 # something about these conditions, not about momentum. SCAFFOLD, which takes the drift out, is ahead of both for twice
 # the bytes. An `Offer` with more `rounds`, or a second `Method` with another $\beta$, is a line in `own.py`.
@@ -440,9 +440,8 @@ home.cleanup()
 #
 # The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same, on
 # the models that the code yields; otherwise it would check the proof's algebra alone. The check reads $\Delta$ off the
-# velocity, so it would miss a slip in that line. `sides` plays the method from free numbers, two centres $a_1, a_2$,
-# and returns left and right side. `maximise` climbs on their ratio from random starts, through the training code, at
-# each edge in turn.
+# velocity, so it would miss a slip in that line. `sides` builds a problem from two free centres $a_1, a_2$, plays the
+# method and returns both sides. `maximise` climbs on their ratio from random starts, at each edge in turn.
 
 
 # %%

@@ -803,8 +803,8 @@ line("4.5", memory_claim)
 #
 # *Where the weight comes from:* in 3, $\mathcal{C}$ costs about $\frac58 \cdot 1.388\, \rho \tilde\eta q$ through the
 # drift; in 4, $M$ buys back $\frac\rho2 M$. So $M$ must be about $1.74\, \tilde\eta q$; we take 2 and have room. The
-# printed $M = 72 L^2 \tilde\eta K^3 \eta_\ell^2/\rho$ has a $K$ more than its own lines (111) to (115) need, where
-# $K^2$ stands, and $1/\rho$ more, since 2.5 was not used. With such a weight the cost of $M$ in $\lVert G \rVert^2$
+# printed $M = 72 L^2 \tilde\eta K^3 \eta_\ell^2/\rho$ is too large by a $K$ (lines (111) to (115) need $K^2$) and by
+# $1/\rho$ (2.5 was not used). With such a weight the cost of $M$ in $\lVert G \rVert^2$
 # eats the descent up at the corollary's own steps ([what breaks as printed](../docs/theory/ssf.md)).
 #
 # **5.1** $h \le \min(\frac14, \frac\rho2)$ gives $u \le \frac18$ and $\frac{1 + h}2 \le \frac58$.
@@ -1091,7 +1091,8 @@ style.legend_above(figure, 3)
 show(figure)
 
 # %% [markdown]
-# The slack of 3.3 is a share of the descent and follows it, until it rests on a floor: 3.3 doubles the noise, too.
+# The slack of 3.3 is a share of the descent and follows it, at r = 20 until it rests on a floor: 3.3 doubles the noise,
+# too.
 # Drift and memories end on floors of the same kind. Late in a run the theorem's last two terms decide, and there the
 # lines are loose in the noise.
 #
@@ -1346,7 +1347,7 @@ check("12.5", answer)
 # - $D$ is a mean and has $K^2$; the paper's lemma is a sum and has $K^3$. In its potential the $K^3$ is one $K$ too
 #   many.
 # - The theorem is 2.3 and 3.6 times our two runs. The drift lemma is a few hundredths of that slack. Line 3.3 is most
-#   of it, and at small $r$ and few rounds the end that is dropped.
+#   of it at $r = 20$; at small $r$ and few rounds it is the end that is dropped.
 # - At $r = d$ the theorem is SCAFFOLD's rate. The subspace costs $\frac1\rho$ in rounds; a second $\frac1\rho$
 #   depends on how long the local steps are.
 # - The page that this notebook walks through is [docs/theory/ssf.md](../docs/theory/ssf.md); its section 7 has other

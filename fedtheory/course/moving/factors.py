@@ -156,8 +156,8 @@ def draw_kronecker(table: Table) -> Figure:
 KRONECKER = Moving(
     "kronecker",
     "The rank of Kronecker blocks",
-    "Kronecker blocks have full rank for as few numbers as you like, low rank has as much rank as it sends. Two shapes "
-    "are exceptions, where a block is cut off: 2 x 2, and 6 x 3 with one block.",
+    "Kronecker blocks have full rank for as few numbers as you like, low rank has rank in proportion to them. Two "
+    "shapes are exceptions, where a block is cut off: 2 x 2, and 6 x 3 with one block.",
     {"ratio": SHARES, "shape": tuple(SHAPES)},
     compute_kronecker,
     draw_kronecker,
