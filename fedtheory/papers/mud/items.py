@@ -685,9 +685,9 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
     values = list(dict.fromkeys(row["value"] for row in table if row["value"] != ""))
     spots = {value: math.log2(value) if log else at for at, value in enumerate(values)}
     wide = 0.07 * (max(spots.values()) - min(spots.values()))
-    for place, name in enumerate(names):
+    moving = list(dict.fromkeys(row["method"] for row in table if row["value"] != ""))
+    for name in names:
         rows, how = [row for row in table if row["method"] == name], style.look(name)
-        aside = wide * (place - (len(names) - 1) / 2) / 2
         gaps, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
         look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "linewidth": 0.9, "within": (-math.inf, most)}
         if name == "FedAvg":
@@ -698,6 +698,7 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
             axes.axhline(gaps[0], **how.line, linewidth=0.9)
             style.bars(axes, [last], gaps, low, high, name, **look)
             continue
+        aside = 0.3 * wide * (moving.index(name) - (len(moving) - 1) / 2)
         at = [spots[row["value"]] + aside for row in rows]
         style.bars(axes, at, gaps, low, high, name, **look, marker=how.marker, markersize=3)
     shown = (
