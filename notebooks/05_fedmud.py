@@ -829,7 +829,7 @@ assert rows[1][4] > 1 > rows[2][4] > 2 / 3
 # forward and backward. Only $\delta x^\top$ goes, so at most a third of a step is saved, whatever the rank. Forming
 # $W + UV^\top$ first, as `client` above does, saves nothing: the gradient of the whole matrix is made and then
 # projected. SSF and FedSub project a whole gradient, too. What does fall to a 32nd is the message and the optimizer's
-# state.
+# state (Adam keeps two numbers for each that is trained).
 
 # %% [markdown]
 # ## 7. On the digits

@@ -26,7 +26,7 @@
 # | $d$ | numbers that are trained | $d$ | `problem.d` |
 # | $\eta$, $\mu$ | step size, length of a perturbation (MeZO's $\epsilon$) | the same | `lr`, `smoothing` |
 # | $x$, $z$, $g$ | model, direction, slope along it | the same | `x`, `Direction`, `up.g` |
-# | $\kappa$ | effective rank of the Hessian | $\kappa$ | |
+# | $\kappa$ | effective rank of the Hessian: trace / largest eigenvalue | $\kappa$ | |
 # | $W + BA$ | a matrix and its adapter | LoRA's $W_0 + BA$ | `lora` |
 #
 # $m$ and $\tau$ do not occur; $r$ is a round, and LoRA's rank is called a rank.
@@ -80,7 +80,7 @@ conclusions("decomfl", "decomfl/table2", "decomfl/table6", "decomfl/fig5b")
 # ## 1. A task as a prompt *
 #
 # The paper follows MeZO's protocol. A record becomes a prompt, and the model predicts the next token. Of the whole
-# vocabulary only the logits of a few words count. The six tasks of Table 2:
+# vocabulary only the logits (scores before the softmax) of a few words count. The six tasks of Table 2:
 
 # %%
 record = {
@@ -336,7 +336,7 @@ assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg
 #
 # ### With adapters (Table 6)
 #
-# LoRA with rank 8 and $\alpha = 8$ on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
+# LoRA of rank 8 and scale $\alpha / 8 = 1$ on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
 
 # %%
 adapted = TextClassification.load(home, "sst2", home, key, lora=8, **setting)

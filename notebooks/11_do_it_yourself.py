@@ -250,7 +250,7 @@ assert abs(away[0.0][100] / away[0.0][99] - 0.947) < 1e-3
 # 0$: and that equation is FedAvg's, whatever $\beta$ is. **Momentum changes how fast, not where.** Drift is made within
 # a round, and momentum works between rounds. A cure has to reach the clients' steps, as SCAFFOLD's control variates do.
 #
-# The speed: take a direction in which FedAvg's round takes away the share $s$ of the distance. There
+# The speed: take a direction in which FedAvg's round takes away the share $s$ of the distance $e^t$. There
 # $e^{t+1} = (1 + \beta - s)\, e^t - \beta\, e^{t-1}$ ties the rounds of momentum. So the distance shrinks by the root
 # of $\lambda^2 - (1 + \beta - s) \lambda + \beta$ that is larger in absolute value. With too little momentum one root
 # stays near 1; with too much the roots are complex, of length $\sqrt\beta$, and the server swings. Exercise 1 finds the

@@ -449,7 +449,8 @@ line("2.6", gronwall_sum)
 # gone. So far it is a matter of names, and the paper takes the mean later as well. But it keeps $K^3$ in the weight
 # of the potential (section 5), where $K^2$ is enough, and so in its conditions on the steps.
 #
-# Coq proves this line for every $K$ ([proofs](../docs/proofs.md)), and prints it so; `INR` makes a real number of $k$:
+# Coq, a proof assistant, proves this line for every $K$ ([proofs](../docs/proofs.md)), and prints it so; `INR` makes a
+# real number of $k$:
 #
 # ```
 # Ssf.step_2_7
