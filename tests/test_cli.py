@@ -189,11 +189,19 @@ def test_a_quick_run_never_overwrites_a_result_of_the_papers_scale(tmp_path):
         (("run", "FedAvg", "images", "--lora", "4"), "lora=4"),
         (("run", "FedAvg", "text", "--data", "/no"), "data='/no'"),
         (("run", "FedAvg", "text", "--model", "x"), "data=None"),
+        (("federate", "FedAvg", "quadratic", "--model", "x"), "model='x'"),
+        (("federate", "FedAvg", "quadratic", "--data", "/no"), "data='/no'"),
         (("report", "--out", "/dev/null"), "out='/dev/null'"),
+        (("report", "--out", "docs"), "out='docs'"),
         (("report", "--out", "figurse", "--page", "x.md"), "out='figurse'"),
         (("conclusions", "ssf", "--ledger", "figures/ssf/table3.json"), "ledger='figures/ssf/table3.json'"),
         (("conclusions", "ssf", "--ledger", "docs/none.json"), "ledger='docs/none.json'"),
         (("claims", "fedsub.a1-cd", "--paper", "ssf"), "paper='ssf'"),
+        (("claims", "ssf.A2", "mud.A1", "--paper", "ssf"), "the paper of mud.A1"),
+        (("claims", "ssf.lemma2", "--paper", "mud", "--list"), "the paper of ssf.lemma2"),
+        (("claims", "--list", "--save", "x.json"), "save='x.json'"),
+        (("claims", "ssf.lema2"), "spell it ssf.lemma2"),
+        (("reproduce", "ssf/tabel3"), "spell it ssf/table3"),
         (("course", "--student", "."), "folder="),
         (("compare", "--methods", "MeZO"), "methods='MeZO'"),
         (("compare", "--methods", "MOON", "--tasks", "quadratics"), "tasks='quadratics'"),
@@ -213,13 +221,25 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named, monkeypatch):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("option", ["--se", "--round", "--samp"])
-def test_an_option_is_written_out(option, capsys):
-    """--se 3 could be --seeds 3: three runs."""
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (("run", "FedAvg", "quadratic", "--se", "3"), "Fix: spell it --seeds or --seed"),  # one run, or three
+        (("run", "FedAvg", "quadratic", "--round", "3"), "Fix: spell it --rounds"),
+        (("run", "FedAvg", "quadratic", "--samp", "3"), "Fix: spell it --sampled"),
+        (("run", "FedAvg", "quadratic", "--xyz", "3"), "Fix: leave it out"),
+        (("claims", "ssf.A2", "--paper", "ssf", "ssf.lemma2"), "or put it before the options"),
+        (("run", "SFF", "quadratic"), "Fix: spell it 'SSF'"),
+        (("run", "SSF", "quadratic", "--rounds", "2.5"), "expected an integer. Fix: pass a whole number"),
+        (("run", "SSF", "quadratic", "--rounds", "2000000000"), "at most 1000000000"),
+        (("compare", "--scale", "large"), "one of 'quick', 'medium'"),
+    ],
+)
+def test_what_cannot_be_parsed_has_a_fix(words, fix, capsys):
     with pytest.raises(SystemExit) as stopped:
-        cli.main(["run", "FedAvg", "quadratic", option, "3"])
+        cli.main(words)
     assert stopped.value.code == 2
-    assert "Fix: leave it out" in capsys.readouterr().err
+    assert fix in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -287,6 +307,22 @@ def test_a_locale_without_umlauts_reads_our_sources():
     words = [sys.executable, "-m", "fedtheory", "list"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_of_ascii_ends_no_command():
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-m", "fedtheory", "claims", "ssf.A2"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ctrl_c_while_the_package_is_imported_is_one_line():
+    """In the first module that the command line imports."""
+    lines = ("import runpy, sys", "class Breaks:", "    def find_spec(name, path=None, target=None):")
+    lines += ("        if name == 'fedtheory.cli': raise KeyboardInterrupt", "sys.meta_path.insert(0, Breaks)")
+    lines += ("runpy.run_module('fedtheory', run_name='__main__')",)
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (130, "interrupted; nothing was kept\n")
 
 
 def test_a_ledger_that_is_not_there_is_refused(capsys, tmp_path):

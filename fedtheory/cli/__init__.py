@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from fedtheory.core import checks, registry
@@ -26,6 +26,8 @@ _PATHS += ("student", "instructor", "slides", "handouts", "exam", "report", "whe
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
     options, keeps = argparse.Namespace(), False
+    with suppress(AttributeError):
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal of few letters ends no command
     try:
         options = parser().parse_args(arguments)
         for name in _PATHS:
@@ -102,6 +104,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             said = f"={checks.show_text(repr(value))}: expected one of {', '.join(map(repr, action.choices))}"
+            near = checks.nearest(value, action.choices) if isinstance(value, str) else None
+            said += "" if near is None else f". Fix: spell it {near!r}"
             raise argparse.ArgumentError(action, said)
 
     def parse_known_args(self, *given: Any) -> Any:  # type: ignore[override]
@@ -115,7 +119,13 @@ class Parser(argparse.ArgumentParser):
         options, further = self.parse_known_args(*given)
         if further:
             what = checks.show_text(" ".join(further))
-            self.error(f"{what}: expected options of this command only. Fix: leave it out")
+            commands = next(one.choices for one in self._actions if isinstance(one, argparse._SubParsersAction))
+            known = commands[options.called]._option_string_actions
+            first = further[0].partition("=")[0]
+            meant = [name for name in known if name.startswith(first)] or [checks.nearest(first, known) or ""]
+            fix = "leave it out" if first.startswith("-") else "leave it out, or put it before the options"
+            fix = f"spell it {' or '.join(meant)}" if meant[0] else fix
+            self.error(f"{what}: expected options of this command only. Fix: {fix}")
         return options
 
     def error(self, message: str) -> NoReturn:
@@ -130,17 +140,18 @@ _VALUE = "expected a value behind it"
 
 def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[str], Any]:
     """The type of an option: int or float. Its range is what no command can exceed; commands say what they need."""
-    expected = f"{'an integer' if kind is int else 'a number'} from {low:g} to {high:g}"
+    expected, fix = ("an integer", "pass a whole number") if kind is int else ("a number", "pass a number")
 
     def parse(text: str) -> Any:
         try:
             value = kind(text)
-            if not (low <= value <= high or (kind is float and not math.isfinite(value))):
-                raise ValueError
-            return value
         except ValueError:
-            said = f"={checks.show(text)}: expected {expected}. Fix: choose a value within these bounds"
-            raise argparse.ArgumentTypeError(said) from None
+            raise argparse.ArgumentTypeError(f"={checks.show(text)}: expected {expected}. Fix: {fix}") from None
+        if low <= value <= high or (kind is float and not math.isfinite(value)):
+            return value
+        bound = f"at most {high:.10g}" if value > high else f"at least {low:.10g}"
+        said = f"={checks.show(text)}: expected {expected} of {bound}. Fix: choose a value within these bounds"
+        raise argparse.ArgumentTypeError(said)
 
     return parse
 
@@ -155,10 +166,11 @@ def parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: str, text: str, *shared: str) -> Parser:
         sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, called=name)
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
         for option in shared:
             more: dict[str, Any] = {"help": f"number of seeds (default: {SEEDS[name]})"} if option == "seeds" else {}
+            more |= {"choices": ("quick", "medium")} if (name, option) == ("compare", "scale") else {}
             sub.add_argument(f"--{option}", **_SHARED[option] | more)
         return sub
 
@@ -201,7 +213,7 @@ _SHARED: dict[str, dict[str, Any]] = {
     "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
     "device": {"default": "cpu", "help": "cpu or cuda (default: cpu)"},
     "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS)},
-    "scale": {"choices": records.SCALES, "help": "size of the runs; medium and large need --data"},
+    "scale": {"choices": records.SCALES, "help": "size of the runs; larger ones may need --data"},
     "data": {"help": "folder of published data sets (default: the variable FEDTHEORY_DATA)"},
 }
 
@@ -216,7 +228,7 @@ def _add_run(add: _Add) -> None:
         "--blocks",
         type=_count,
         default=None,
-        help="blocks of clients; their number fixes the last digits (under torchrun: 12)",
+        help="blocks of clients; another number changes the last digits (under torchrun: 12)",
     )
     run.add_argument(
         "--reduce", action="store_true", help="under torchrun: sum averages, which is faster than gathering"
@@ -278,7 +290,7 @@ def _add_conclusions(add: _Add) -> None:
     )
     concluded.add_argument("papers", nargs="*", metavar="PAPER", help=f"{', '.join(registry.PAPERS)} (default: all)")
     concluded.add_argument("--ledger", default="docs/ledger.json", help=_LEDGER)
-    concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
+    concluded.add_argument("--page", default=None, help="also write all papers' conclusions as a Markdown page")
     concluded.add_argument("--short", action="store_true", help="print only five sentences for each paper")
 
 

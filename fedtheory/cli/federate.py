@@ -9,7 +9,7 @@ import torch
 
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.output import print_json
-from fedtheory.cli.run import method, print_rows
+from fedtheory.cli.run import method, print_rows, refuse_text_options
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
@@ -33,6 +33,7 @@ def show(options: argparse.Namespace) -> None:
     if registry.method(options.algorithm).pooled:
         checks.reject("algorithm", options.algorithm, "a federated method", "play it with the command run")
     checks.whole("rounds", options.rounds, 1, checks.MOST_ROUNDS)
+    refuse_text_options(options)
     torch.set_num_threads(1)
     words = {name: getattr(options, name) for name in _PASSED}
     algorithm, problem, _ = parts(words)

@@ -42,7 +42,9 @@ def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:
         if name == "extras":
             found = {key: item for key, item in known.items() if key in EXTRAS}
         if not found:
-            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", "see python -m fedtheory list")
+            near = checks.nearest(name, known)
+            fix = "see python -m fedtheory list" if near is None else f"spell it {near}"
+            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", fix)
         chosen |= found
     return list(chosen.values())
 

@@ -28,9 +28,10 @@ def show(options: argparse.Namespace) -> None:
 
 def show_claims(options: argparse.Namespace) -> None:
     """claims --list"""
-    if options.paper is not None:
-        checks.choice("paper", options.paper, registry.PAPERS)
-    chosen = [id for id in registry.chosen_claims(options.ids) if options.paper in (None, id.split(".")[0])]
+    for name in ("save", "page"):
+        if getattr(options, name) is not None:
+            checks.reject(name, getattr(options, name), "nothing of it with --list", f"leave out --{name}, or --list")
+    chosen = registry.chosen_claims(options.ids, options.paper)
     if options.json:
         print_json(chosen)
         return

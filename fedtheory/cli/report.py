@@ -39,7 +39,7 @@ def show(options: argparse.Namespace) -> None:
             if options.scale in (None, record["scale"]):
                 rows += report_rows(name, record)
                 break
-    if options.page is not None and not rows:
+    if not rows:
         checks.reject("out", options.out, "a folder with results", _NAME_IT)
     if options.page is not None:
         write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER)).encode())

@@ -47,6 +47,14 @@ def method(options: argparse.Namespace) -> Algorithm:
     return made
 
 
+def refuse_text_options(options: argparse.Namespace) -> None:
+    """Raise ValueError for an option of the problem text with another one."""
+    for name in ("model", "task", "lora", "data"):
+        if options.problem != "text" and getattr(options, name) is not None:
+            expected = f"nothing of it with the problem {options.problem}"
+            checks.reject(name, getattr(options, name), expected, f"leave out --{name}")
+
+
 def print_rows(columns: Mapping[str, Sequence[float]], metrics: Sequence[str], more: Sequence[str] = ()) -> None:
     """Rounds, metrics and bytes of a run, and further columns, a line for each record."""
     names = ("round", *metrics, "up_bytes", "down_bytes", *more)
@@ -61,7 +69,7 @@ def show(options: argparse.Namespace) -> None:
     seeds = range(checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1))
     if options.seed is not None:
         if options.seeds is not None:
-            checks.reject("seed", options.seed, "nothing of it beside seeds, how many from 0 on", "leave out one")
+            checks.reject("seed", options.seed, "either --seed or --seeds (a number of seeds)", "leave out one")
         seeds = (checks.whole("seed", options.seed, 0),)
     rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
     algorithm, offer = method(options), registry.problem(options.problem)
@@ -72,12 +80,9 @@ def show(options: argparse.Namespace) -> None:
         group = shards.Group(reduce=options.reduce)
     elif options.reduce:
         fix = "start with torchrun --nproc-per-node P -m fedtheory run ..."
-        checks.reject("reduce", True, "several processes, whose sums it is", fix)
+        checks.reject("reduce", True, "several processes, whose uploads it sums", fix)
     speaks = group is None or group.rank == 0
-    for name in ("model", "task", "lora", "data"):
-        if options.problem != "text" and getattr(options, name) is not None:
-            expected = f"nothing of it with the problem {options.problem}"
-            checks.reject(name, getattr(options, name), expected, f"leave out --{name}")
+    refuse_text_options(options)
     if options.checkpoint is not None:
         checks.path("checkpoint", options.checkpoint)
     runs = []

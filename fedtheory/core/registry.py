@@ -14,7 +14,7 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, wraps
 from importlib.metadata import EntryPoint, distributions, entry_points
@@ -398,15 +398,24 @@ def claim_names() -> list[str]:
     return [id for page in pages for id in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 
 
-def chosen_claims(wanted: Sequence[str]) -> list[str]:
+def chosen_claims(wanted: Sequence[str], paper: str | None = None) -> list[str]:
     """Return claims' ids by name: a paper, a leading part that ends at a dot, an id, or one id of a shared claim.
 
-    Raises ValueError for a name of none.
+    Raises ValueError for a name of none, and for one that is not of `paper`.
     """
+    if paper is not None:
+        checks.choice("paper", paper, PAPERS)
     chosen: dict[str, None] = {}
     for name in wanted:
         some = [i for i in claim_names() if i == name or i.startswith(f"{name}.") or name in i.split(" / ")]
         if not some:
-            checks.reject("id", name, "the id of a claim", "see python -m fedtheory list")
+            checks.reject("id", name, "the id of a claim", _spell(name, claim_names()))
+        if paper is not None and not all(i.startswith(f"{paper}.") for i in some):
+            checks.reject("paper", paper, f"the paper of {name}", "leave out --paper, or the id")
         chosen |= dict.fromkeys(some)
-    return list(chosen) if wanted else claim_names()
+    return [i for i in (chosen if wanted else claim_names()) if paper is None or i.startswith(f"{paper}.")]
+
+
+def _spell(name: str, known: Iterable[str]) -> str:
+    near = checks.nearest(name, known)
+    return "see python -m fedtheory list" if near is None else f"spell it {near}"

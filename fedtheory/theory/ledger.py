@@ -54,11 +54,7 @@ def claims() -> dict[str, Claim]:
 
 def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
     """Claims by id (a paper's name or a leading part that ends at a dot chooses several) and by paper, in its order."""
-    if paper is not None:
-        checks.choice("paper", paper, registry.PAPERS)
-    chosen = set(registry.chosen_claims(ids))
-    if paper is not None and ids and not any(name.startswith(f"{paper}.") for name in chosen):
-        checks.reject("paper", paper, f"the paper of {', '.join(ids)}", "leave out --paper, or the ids")
+    chosen = set(registry.chosen_claims(ids, paper))
     papers = [one for one in registry.PAPERS if paper in (None, one) and any(id.startswith(f"{one}.") for id in chosen)]
     return [claim for one in papers for id, claim in claims_of(one).items() if id in chosen]
 
