@@ -547,7 +547,7 @@ assert 0 < rows[0][2] < 0.5 * math.log(m / r)
 # %% [markdown]
 # They could not look less alike. A coordinate basis multiplies what the two rounds share by $m/r$ and **drops** the
 # rest. Each coordinate survives $t$ rounds with probability $(r/m)^t$ and is then $(m/r)^t$ times larger. So the mean
-# square grows as promised, but survivors carry it that are too rare to be seen. Every chain of the picture dies. A
+# square grows as promised, but through survivors that are too rare to be seen. Every chain of the picture dies. A
 # spherical basis drops a little of everything and stretches the rest, every time. Its chains grow, almost as fast as
 # the mean square.
 #
@@ -808,9 +808,8 @@ check("01.5", answer)
 #   ones.
 # - What is unseen falls like $(1 - r/m)^t$, for coordinates as for directions.
 # - The change of basis $(P')^\top P$ stretches by $\sqrt{m/r}$ in the mean square for spherical and coordinate bases,
-#   by $\sqrt{(m + r + 1)/r}$ for Gaussian ones. For spherical and Gaussian bases the typical growth is a little less,
-#   and rounding errors grow exponentially. With coordinate bases they always die out, and orthonormal bases shrink
-#   them.
+#   by $\sqrt{(m + r + 1)/r}$ for Gaussian ones. For spherical and Gaussian bases the typical growth is less, and
+#   rounding errors grow exponentially. With coordinate bases they always die out, and orthonormal bases shrink them.
 #
 # ## References
 # - *An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data* (FedSub): Assumption 1, Algorithm

@@ -262,8 +262,8 @@ assert [row[1:] for row in rows] == [[2 * m, 2 * m], [m, 2 * m]]
 # \tag{11}$$
 #
 # The paper drops the marked factor, because $\mathbb{E}[P^k (P^k)^\top] = I$. Without it the left side is $\frac mr
-# \Lambda_i^{k+1}$, and $\Lambda_i$ can be updated without $y_i$: that is line 12. But the reason would need $y_i^{k+1}$
-# to be independent of $P^k$, and $y_i^{k+1}$ contains $P^k(\dots)$.
+# \Lambda_i^{k+1}$, and $\Lambda_i$ can be updated without $y_i$: that is line 12. But this needs $y_i^{k+1}$ to be
+# independent of $P^k$, and it is not: it contains $P^k(\dots)$.
 #
 # > **Predict.** After the first round, $y_i^1 = P^0 (B_i - \frac1n \sum_j B_j)$ lies entirely in the range of $P^0$.
 # > By what factor does $P^0 (P^0)^\top$ multiply it?
@@ -716,7 +716,7 @@ assert max(spread) > 10 * min(spread)
 # The paper counts with $\mathcal{O}$ and symbols $C_g$, $M_g$ for the multiplications and the memory of a gradient. We
 # count the numbers in the messages, the multiplications that PyTorch executes, and the tensors that are alive. Into the
 # paper's formulas we put $C_g$ and $M_g$ as measured for the full gradient, which the printed lines form. The formulas
-# are orders $\mathcal{O}$, so a count within a factor of 1.5 matches.
+# are orders $\mathcal{O}$, so a count within a factor of 1.5 is of the same order.
 #
 # > **Predict.** With $m = 100$, $r = 20$: which of the three costs falls by the factor $r/m$?
 
@@ -743,7 +743,7 @@ assert 3 * counted["FedSub", "memory (scalars)"] == 4 * counted["FedAvg", "memor
 # large as in the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that $(P^k)^\top
 # \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the problem. For least
 # squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the option `factored=True`
-# works that way. Memory rises, too, by a third: the basis and the dual come on top. So "computes and stores less", in
+# works that way. Memory rises, too, by a third. So "computes and stores less", in
 # the table at the top, is false as stated: the formulas are below FedAvg's only where the gradient is formed in the
 # subspace.
 #
@@ -864,10 +864,10 @@ check("02.2", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 3** (2 points). In section 2.3 FedSub's dual did not pay: it trades an error that is the same in each round
-# for one that is new in each round. With a smaller step size the model averages over more rounds. Design the experiment
-# in which the dual pays: find a step size at which the plateau *with* the dual is lower than the plateau *without*.
-# (The check runs both, 1,500 rounds each, a few seconds.)
+# **Exercise 3** (2 points). In section 2.3 FedSub's dual did not pay: it replaces a constant error by one that is new
+# in each round. With a smaller step size the model averages over more rounds. Design the experiment in which the dual
+# pays: find a step size at which the plateau *with* the dual is lower than the plateau *without*. (The check runs both,
+# 1,500 rounds each, a few seconds.)
 
 # %%
 answer = ...  # a step size between 0.02 and 0.2

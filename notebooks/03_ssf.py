@@ -232,7 +232,7 @@ assert all(abs(measured / predicted - 1) < 0.1 for _, predicted, measured in row
 # (\tfrac1\rho W v - v)$ in the second.
 #
 # $Q'$ is independent of $Q$, so it shows the share $\rho$ of any squared length on average: of the error and of $v$
-# alike. So the change of subspace leaves the relative mean square error as it was. On average $\lVert W v - v \rVert^2$
+# alike. So projecting on $Q'$ does not change the relative mean square error. On average $\lVert W v - v \rVert^2$
 # is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is $(\tfrac1{\rho^2} \rho - 2
 # + 1) \lVert v \rVert^2$.
 #
@@ -368,9 +368,9 @@ assert 0.8 < levels["SSF, c over participants"] / levels["FedAvg in subspaces"] 
 # changes in each round. So $c$ carries this sampling noise into every local step, however exact the $c_i$ are.
 #
 # The noise can be counted exactly on linear losses whose gradients $v_i$ add to zero (`ssf.partial_control`). Start
-# from memories that are already exact ($c_i = v_i$, $c = 0$). With the participants' mean, the mean square of the step
-# after $t$ rounds is $1 - (1 - \rho)^t$ times that of FedAvg in the same subspaces. With the mean of all controls the
-# model rests. [docs/theory/family.md](../docs/theory/family.md), step 8.1, says why in one line.
+# from memories that are already exact ($c_i = v_i$, $c = 0$). With the participants' mean the squared step after $t$
+# rounds is, on average, the share $1 - (1 - \rho)^t$ of FedAvg's in the same subspaces. With the mean of all controls
+# the model rests. [docs/theory/family.md](../docs/theory/family.md), step 8.1, says why in one line.
 #
 # ## 3. Relatives *
 #
@@ -553,7 +553,7 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 
 # %% [markdown]
 # The measured growth follows the prediction, which has no fitted constant. (It is the root mean square; a single path
-# lies a little below, most at small $r$.) The form (19) of the FedSub paper stays finite, for the same bytes. With
+# mostly lies below, most at small $r$.) The form (19) of the FedSub paper stays finite, for the same bytes. With
 # sampled clients it is another algorithm, since (15) to (19) assume that all take part.
 #
 # But the order is the reverse of the paper's table: **small** $r$ diverges first. So this mechanism explains that a
@@ -566,12 +566,12 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # |---|---|
 # | $P^\top P = (d/r) I$, $P P^\top = I$ | FedSub's own scale, orthonormal |
 # | nothing on absent clients | a returning client's dual is turned by all bases that it missed |
-# | absent keep | the dual's coordinates stay as they are (the tables below) |
-# | absent step, step turned | the dual goes on stepping, with the last endpoint as it was, or turned |
-# | stored endpoints | the mean in line 12 is over the last endpoints of all clients |
+# | absent clients' duals stay | the dual's coordinates stay as they are (the tables below) |
+# | absent clients step on; the same, turned | the dual goes on stepping, with the last endpoint as it was, or turned |
+# | mean over all last endpoints | the mean in line 12 is over the last endpoints of all clients |
 # | dual not rotated | no client's dual is turned |
-# | no r/m | line 6 without its factor |
-# | form sums | (19), as above |
+# | without r/m | line 6 without its factor |
+# | sums sent | (19), as above |
 
 # %% tags=["hide-input"]
 # Picture: the plateau of every reading at r = 20 and 50; the reading that has the paper's pattern, in all settings
@@ -665,8 +665,8 @@ assert all(4 < row["ours"] / row["paper"] < 6 for row in rows if row["r"] == 20)
 # %% [markdown]
 # This reading reproduces NaN at $r = 50$ in all three settings, finite numbers at the smaller $r$, and an error that
 # grows from $r = 10$ to $20$. It does not reproduce the levels, which are about five times too high at $r = 20$, nor
-# the paper's best $r$, which is 10. It also bears on the paper's reason. The dual's loss of information is what holds
-# this run together at small $r$; at $r = 50$ too little is lost.
+# the paper's best $r$, which is 10. It also bears on the paper's reason. Forgetting keeps this run together at small
+# $r$; at $r = 50$ the dual forgets too little.
 #
 # SSF's Table 1 gives FedSub a new basis every five rounds. A round has five local steps. What if a new basis came every
 # round, and the stale endpoints were left as they are?
@@ -697,7 +697,7 @@ assert unclear == [(0.5, 20, "Full-FedAvg")]
 
 # %% [markdown]
 # This run has the paper's whole pattern: NaN at $r = 50$ at every heterogeneity and in all five seeds, and nowhere
-# else. FedSub is a hair ahead of SSF at $r = 1$, clearly ahead at $r = 5$, and behind elsewhere. It is ahead of FedAvg
+# else. FedSub is a hair ahead of SSF at $r = 1$, ahead at $r = 5$, and behind elsewhere. It is ahead of FedAvg
 # in one setting, as in print (in the mean: the interval holds 1). Its levels lie within a factor of 1.4 of the printed
 # ones, all below them.
 #

@@ -117,8 +117,8 @@ for paper in ("mud", "flss", "decomfl"):
 # | `monte-carlo` | averages of random draws, compared by their standard errors: no proof, either |
 # | `run` | the algorithm was run |
 #
-# The **verdict** follows: `holds`, `holds-with-caveat` (true under an unwritten assumption that the paper's own uses
-# satisfy, refuted without it), `slip` (an index, a misprint or a unit), `false-as-stated`, or `unchecked`.
+# The **verdict** follows: `holds`, `holds-with-caveat` (true only with an unwritten assumption, which the paper's uses
+# satisfy), `slip` (an index, a misprint or a unit), `false-as-stated`, or `unchecked`.
 #
 # The next cell runs nothing: it only reads what is registered.
 
@@ -570,15 +570,14 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # %% [markdown]
 # For $K = 2$ and $F = \tfrac h2 x^2$ the product is $-h \eta_\ell \sigma^2 / 4$: the noise $\xi_0$ moves the point by
 # $-\eta_\ell \xi_0$ and so the next gradient by $-h \eta_\ell \xi_0$. It is zero only for a single local step, where
-# the printed argument is right. With positive curvature the error is in the paper's favour; with negative curvature
+# the printed argument is right. With positive curvature the printed bound remains true; with negative curvature
 # local steps amplify the noise. The argument treats $\bar g$ as if it were known before the noise is drawn.
 #
 # Inequality (55) puts this split into the descent lemma, and is too small by the missing product. Lemma 3 is read off
-# (55). Is it false, then? Not with the ledger's two additions, all clients and fresh noise. A client that amplifies its
-# noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as much.
-# [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down. What the noise does to later gradients
-# cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed
-# ones.
+# (55). Is it false, then? Not with the ledger's two additions, all clients and fresh noise. Where the curvature is
+# negative, the loss lies below the parabola of the descent lemma. That gap makes up for the missing product. [Steps 3.5
+# to 3.11 of the proof](../docs/theory/ssf.md) write that down. What the noise does to later gradients cancels, and the
+# lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed ones.
 
 # %% [markdown]
 # ## 9. A taxonomy of errors
@@ -980,9 +979,9 @@ check("04.5", answer)
 # - A claim is a statement as printed. A check tries to break it; a control shows that the check can break something.
 # - "Holds" by search is not a proof. Its worst ratio is a lower bound on the tightness at the sizes searched.
 # - Gaussian bases meet one half of Assumption 1. (20) is wrong in the middle and right at its ends, and (15) needs
-#   exact arithmetic. Lemma 2 is at least three times too large (proved), and about eight times by our searches.
-#   Theorem 1 adds a loss to a squared gradient. Lemma 3 assumes an independence that the local path breaks, and is
-#   true for another reason.
+#   exact arithmetic. Lemma 2 is at least three times too large (proved), and about eight times by the formula in one
+#   dimension. Theorem 1 adds a loss to a squared gradient. Lemma 3 assumes an independence that the local path breaks,
+#   and is true for another reason.
 # - Most errors have a repair with the same shape, and each repair is checked like a claim.
 #
 # ## References

@@ -383,7 +383,7 @@ assert entries[0]["margin"] < 0.26
 
 # %% [markdown]
 # Theorem and corollaries hold, with two readings that nobody wrote down: every local step draws a fresh sample, and
-# 3.4.4 is meant **given $\mathbf w_t$**. The proof has two false steps that matter. (16) bounds noisy gradients by
+# 3.4.4 is meant **given $\mathbf w_t$**. The proof has two wrong steps that matter. (16) bounds noisy gradients by
 # $2L(F_k - F_k^*)$. By this a client at its minimum would not move, however noisy its gradients (`flss.eq16`; (18),
 # (21) and (27) inherit or repeat the step). The sum before (28) counts one gradient too many (`flss.drift-formula`).
 # The second pays for the first. A third, in (14), drops a factor $N$ before a term that the next step drops anyway
@@ -499,7 +499,7 @@ assert shares["the next 20 global updates"][-1] > 0.25
 assert shares["right side of (10)"][3] > 200
 
 # %% [markdown]
-# Of the next updates, $R = 4$ misses nearly three quarters, and all 20 directions of the past still miss a third. The
+# Of the next updates, $R = 4$ misses nearly three quarters, and 19 directions of the past still miss a third. The
 # appendix bounds this loss in one place, the last step of (14). There it borrows (10), which is not about these
 # updates. That step holds all the same, because $\lVert \hat g \rVert \le \lVert g \rVert$ (`flss.eq14-e-term`). Here
 # the right side of (10) bounds these updates, too, from far away: with the largest gradient of the run it allows 260
@@ -598,7 +598,7 @@ assert rows[2][3] == 200 * cnn
 # %% [markdown]
 # | as $R$ grows | what happens |
 # |---|---|
-# | the constant $C$ of (4) | falls, through $\rho_R$, by a third at most, mostly by a few percent (C.2.1: half) |
+# | the constant $C$ of (4) | falls, through $\rho_R$, by a third at most (C.2.1: half) |
 # | the error inside the span | rises: sampling noise enters with every direction |
 # | the error outside the span | falls; this is what the assumption leaves out |
 # | words up | hardly change: the unprojected rounds decide |
@@ -827,8 +827,8 @@ assert [round(one) for one in saved] == [80, 40]
 # half. Over the 400 rounds it saves 40%, since it spends 200 of them as FedAvg.
 #
 # Two warnings. Some numbers are cut off rather than rounded (175.7 M is printed as 0.17 G, 69.886 M as 69.88 M). And
-# the appendix leaves two explanations for the 40 full vectors in FLSS's 35.14 M: 200/5 unprojected rounds, as here, or
-# $P$ itself, sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is 1.10 M by this count. If the
+# FLSS's 35.14 M are 40 full vectors, for which the appendix leaves two explanations: 200/5 unprojected rounds, as here,
+# or $P$ sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is 1.10 M by this count. If the
 # signs are taken first and projected then (`order="sign"`), projected rounds cost $R$ words and not $R$ bits:
 
 # %%
@@ -1049,8 +1049,8 @@ assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", 
 # largest gain, 0.65. That is reversed, too, though both levels, 90.1 and 89.6%, lie within two points of the printed
 # ones, 90.4 and 91.0. At $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. The
 # paper prints 80.8, and 4.3 points below. So with our choices signs cost far less there than in the paper. FLSS ends
-# 2.3 points [-0.8, 5.3] below it, which three seeds leave open (1.0 by the best round of each run); the paper prints a
-# gain of 0.5. FLSS uploads 60% of SignSGD's bytes, and sends 2.4 times as many both ways.
+# 2.3 points [-0.8, 5.3] below SignSGD, which three seeds leave open (1.0 by the best round of each run); the paper
+# prints a gain of 0.5. FLSS uploads 60% of SignSGD's bytes, and sends 2.4 times as many both ways.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
@@ -1102,8 +1102,8 @@ for E in (5, 10):
 #
 # **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg. The means of FetchSGD
 # and STC lie below it, as printed; three seeds settle this only for FetchSGD at five epochs. FLSS is behind its base,
-# by less with 10 local epochs, where FedAvg has come farthest by $T_0$. There both intervals contain zero; at five
-# epochs SignSGD's does. That fits the explanation above.
+# by less with 10 local epochs, where FedAvg has come farthest by $T_0$. At ten epochs both intervals contain zero; at
+# five only SignSGD's. That fits the explanation above.
 #
 # All costs but one come out (section 5), also those of the other methods. FetchSGD's table is a quarter of the model;
 # STC sends one entry in 32.
@@ -1399,8 +1399,8 @@ check("06.5", answer)
 # - A gradient bound everywhere and strong convexity exclude each other. Read along a run, the bound grows with the
 #   start. At the longest step the promise is worth less than not moving at all.
 # - The printed costs are words uploaded by one client: of the second 200 rounds in Table 3, of all 400 in Table 4. The
-#   80% of Table 3's column are 40% of the whole run. With sampled clients the download costs as much again, and more at
-#   the printed length.
+#   80% of Table 3's column are 40% of the whole run. With sampled clients the download grows by what the upload saves,
+#   and by more at the printed length.
 # - At the scale that we can run, deeper networks have flatter spectra, as printed. FLSS lowers accuracy, and its
 #   features are less distinct than FedAvg's: both the other way round. Whether the loss rises when the subspace
 #   starts is open.

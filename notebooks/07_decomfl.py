@@ -328,7 +328,7 @@ assert level["keeps its model", 1] < 3 * level["goes back", 0]
 # - **Two ways are right**: going back with $t_i = r$, bit for bit; and (10) with $t_i = r + 1$, up to rounding errors,
 #   which stay.
 # - **Goes back, $t_i = r + 1$**: the client never makes the rounds in which it took part. It measures slopes far from
-#   $x_r$, its scalars do not react to the server's steps, and the run diverges.
+#   $x_r$, its scalars do not react to the server's steps, and the loss rises again.
 # - **Keeps its model, $t_i = r$**: the client makes the round twice, by its own steps and by the mean's. The server
 #   comes to rest at a worse point, as it is told the slopes of other points. **(10) with $t_i = r$**, as printed, also
 #   makes the round twice, and ends much the same.
@@ -378,9 +378,9 @@ assert torch.equal(asleep.x, state.server.x)
 # | momentum $\beta$ and its vector, with (8) and (9) | agreed | then the order of the rounds counts |
 # | $\mu$, $\xi$, the losses | nothing | whoever replays measures nothing |
 #
-# > **Predict.** The same 40 rounds, replayed with one thing wrong. Order the rows of the next table by how far from the
-# > server they end: equal bits, rounding ($10^{-16}$), single precision ($10^{-7}$), a fifth of the way, wholly
-# > elsewhere.
+# > **Predict.** The same 40 rounds, replayed with one thing wrong. How far from the server does each row of the next
+# > table end? With equal bits, by rounding ($10^{-16}$), by single precision ($10^{-7}$), a ten-thousandth, a fifth, or
+# > wholly elsewhere.
 
 
 # %%
@@ -763,11 +763,11 @@ assert all(falls["4 times K", printed][0] < 1 for printed in (True, False))
 assert max(falls["4 times S, K = 16, longest step", False]) < 3
 
 # %% [markdown]
-# The numbers say by what each noise term is divided. $S$ keeps its promise on these terms, but for the last row,
-# where the drift's share stays. $P$ stops at about $2(d+4)$ against minibatch noise. $K$ divides none of them and
-# pays with heterogeneity, but makes $K$ times the way per round. "Linear speedup" in all three (Remarks 1 and 2)
-# therefore holds with a caveat: $P < d$, $KP < d$ where clients differ, and no client helps against the variance of
-# the directions (`decomfl.remark1-2`).
+# The numbers say by what each noise term is divided. $S$ keeps its promise on these terms, but for the last row, where
+# the drift's share stays. $P$ stops at about $2(d+4)$ against minibatch noise. $K$ divides none of them and pays with
+# heterogeneity, but makes $K$ times the way per round. "Linear speedup" in all three (Remarks 1 and 2) therefore holds
+# with a caveat: it needs $P < d$, and $KP < d$ where clients differ. It never covers the variance of the directions
+# (`decomfl.remark1-2`).
 #
 # ## 4. What a round costs *
 #
@@ -785,13 +785,13 @@ beside("decomfl/table1")
 assert all(cell["verdict"] in ("matches", "same order") for cell in record["cells"])
 
 # %% [markdown]
-# The downlink is five percent larger: the formula leaves out the $SKP$ seeds of the round itself (line 8), $S/(2n)$ of
-# it.
+# The downlink is five percent larger: the formula leaves out the $SKP$ seeds of the round itself (line 8), a share
+# $S/(2n)$ of the total.
 #
 # **What the plots leave out.** The axis of Figures 2 to 4, "communication vector length", counts a part of what
 # crosses. For Figure 2 the authors' plotting code counts $KP$ per round for DeComFL and $d$ per round for FedAvg. (For
 # Figure 3 it counts $2d$, and $0.1d$ and $0.25d$ for methods that compress.) The messages say otherwise. Take a client
-# in $S/n$ of the rounds. With DeComFL it pays $(2 + 2S/n) KP$ per round, as it must rebuild the rounds that it missed.
+# in $S/n$ of the rounds. With DeComFL it pays $(2 + 2S/n) KP$ per round, as it also pays for rounds that it missed.
 # With FedAvg it pays $2 (S/n) d$, and nothing while it is away. With $S/n = 1/10$ DeComFL's true advantage is 11 times
 # smaller than on Figure 2's axis. It stays large. Our axes are counted. For the run of Table 1, a client's numbers:
 
@@ -899,8 +899,8 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 # - **Our intervals**, one to seven points wide, **hold the published accuracies** of round 100 for $K = 1$, $K = 4$ and
 #   all three $P$. FedAvg's published accuracy lies 0.1 points below a narrow interval.
 # - **More local steps are faster per round**: by 32 points as printed and 10 with the authors' settings. They cost $K$
-#   times as much per round. After as many local steps, and nearly as many scalars, $K = 4$ and $K = 1$ do not differ
-#   visibly, as Table 1's totals, which have no $K$, suggest.
+#   times as much per round. After as many local steps, and nearly as many scalars, $K = 4$ and $K = 1$ end alike, as
+#   Table 1's totals, which have no $K$, suggest.
 # - **"More influential than local update"** is not what we see of $P$ after 60 and 100 rounds, under either reading.
 #   Four times the local steps gain 28 and 9 points more than four times the perturbations. A larger $P$ only lowers the
 #   noise, which is not the limit early on. The paper speaks of the end, and in its own files $P$ does not matter more
@@ -937,7 +937,7 @@ for (_, batch, _), curve in runs.items():
 # %% [markdown]
 # With $K = 1$ the batch changes hardly anything in the first hundred rounds, and then everything. All runs on batches
 # of 64 reach 80 to 87 percent and fall back to guessing, in 400 local steps at the latest. None on 256 does so in as
-# many: they pass 90 percent, as the published runs do. The likely reason is noise. An estimated gradient is about
+# many: they pass 90 percent. The likely reason is noise. An estimated gradient is about
 # $\sqrt{d/P} = 38$ times as long as the minibatch gradient that it estimates, and the minibatches' noise does not fall
 # as the loss does. Momentum 0.9 without the factor $1-\beta$ adds up ten such steps. Four times the batch halves the
 # noise. A rate and a momentum belong to a batch size, then, which the paper does not print.
@@ -965,15 +965,15 @@ assert len(lost) == 3
 assert all(re.fullmatch(r"TopK, 10%, signed values, seed \d: not finite in round [6-8]\d", note) for note in lost)
 
 # %% [markdown]
-# Per round DeComFL is far slower than FedAvg, by a factor of at most 27 [16, 48] and not of $d = 1{,}199{,}882$. Per
-# scalar it is ahead, by hundreds. With 41 times the parameters of the CNN above FedAvg's messages are 41 times as long,
-# and DeComFL's as long as before. The runs test that DeComFL is slower, than FedCom and than FedAvg. They do not test
-# the two factors: 240 rounds cannot show a factor of 1,199,882, and one round of FedAvg sends more than DeComFL's whole
-# run. TopK is not slower than DeComFL here: with a tenth of the entries, the largest magnitudes, and no error feedback,
-# it is nearly as fast as FedAvg. The authors' public function keeps the largest *signed* values. Then every entry that
-# crosses is positive as long as a tenth of all entries are. The weights drift upwards, and all three runs diverge
-# before round 90. The authors' result file, at 76% accuracy after 500 rounds, comes from five local steps at a rate of
-# 0.001, a hundredth of ours.
+# Per round DeComFL is far slower than FedAvg, by a factor of at most 27.5 [15.8, 47.7] and not of $d = 1{,}199{,}882$.
+# Per scalar it is ahead, by hundreds. With 41 times the parameters of the CNN above FedAvg's messages are 41 times as
+# long, and DeComFL's as long as before. The runs test that DeComFL is slower, than FedCom and than FedAvg. They do not
+# test the two factors: 240 rounds cannot show a factor of 1,199,882, and one round of FedAvg sends more than DeComFL's
+# whole run. TopK is not slower than DeComFL here: with a tenth of the entries, the largest magnitudes, and no error
+# feedback, it is nearly as fast as FedAvg. The authors' public function keeps the largest *signed* values. Then every
+# entry that crosses is positive as long as a tenth of all entries are. The weights drift upwards, and all three runs
+# diverge before round 90. The authors' result file, at 76% accuracy after 500 rounds, comes from five local steps at a
+# rate of 0.001, a hundredth of ours.
 #
 # ### Figure 4: differences or projected gradients?
 #
@@ -1031,13 +1031,13 @@ assert sum(", 0.001, seed" in note and "not finite" in note for note in record["
 # %% [markdown]
 # At the rate 0.0005 the curves lie on each other for 2,000 rounds. Paired by seed, the mean difference of central
 # differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%. From some 600
-# rounds on they lose this again, whatever the scalar; seven of them overflow in the end. At 0.0025 that takes 200. A
-# lost run keeps its last finite model. All four intervals contain zero. Only the one at 0.0005 compares models that
-# have learnt: 0.2 points [-0.2, 0.6]. The others say that both scalars are lost at the same rates. The advantage that
-# the paper reports is not seen, and Section 2.1 says why there should be none. For small $\mu$ the two scalars are the
-# same number. The variance, about $d/P$ times the minibatch's, makes a run unstable, and it is common to both. The
-# batch moves the edge: on 64 images instead of 8, projected gradients carry the rate 0.001 to the end. So where one run
-# bears a rate and another does not, compare their batches first.
+# rounds on they lose this again, whatever the scalar; seven of them overflow in the end. At 0.0025 they lose it within
+# 200 rounds. A lost run keeps its last finite model. All four intervals contain zero. Only the one at 0.0005 compares
+# models that have learnt: 0.2 points [-0.2, 0.6]. The others say that both scalars are lost at the same rates. The
+# advantage that the paper reports is not seen, and Section 2.1 says why there should be none. For small $\mu$ the two
+# scalars are the same number. The variance, about $d/P$ times the minibatch's, makes a run unstable, and it is common
+# to both. The batch moves the edge: on 64 images instead of 8, projected gradients carry the rate 0.001 to the end. So
+# where one run bears a rate and another does not, compare their batches first.
 #
 # The paper does not print the rates, the batch, $P$ and $K$ of its figure. Its Algorithm 5 takes all gradients at
 # $x^K$, which we read as $x^k$. (After 240 rounds 0.001 still looks safe.)

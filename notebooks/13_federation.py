@@ -256,7 +256,7 @@ assert all(tuple(row[1:3]) == tuple(row[3:5]) and row[6] for row in rows)
 # SSF's model moves in every round within the subspace of that round. For each missed round a client with an older model
 # needs the seed of the round's basis and $r$ new coordinates; it then makes the steps itself. It already has the seed
 # of the first step, from its last round. Where the model itself is smaller, it is sent the model. In a run of twelve
-# rounds with two clients each, look at who was sent what:
+# rounds with two clients each, look at what was sent for how many missed rounds:
 
 # %%
 last, met = {}, {}
@@ -581,8 +581,8 @@ check("13.3", answer)
 #   same bits in one process, in four and in halves; over a socket, too (section 4, and `frontier/wire`).
 # - Processes that share a run gather whole uploads: they divide work and memory, and save no bytes.
 # - A parcel is payload and metadata. The payload is the count, to the byte.
-# - A client that was away is sent the steps that it missed, or the value where that is not larger. A client's new state
-#   waits until it is told whether the round counted, so lost and refused uploads leave no trace.
+# - A client that was away is sent the steps that it missed, or the whole value where that is smaller. A client's new
+#   state waits until it is told whether the round counted, so lost and refused uploads leave no trace.
 # - On a socket each message costs some 10 kB more with Flower. It is a constant, not a factor: short messages are no
 #   bargain until they are put together.
 #

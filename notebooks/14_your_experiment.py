@@ -103,7 +103,7 @@ assert small[:3].min() > 0 > small[large].mean()
 
 # %% [markdown]
 # FedAvg serves the large clinics better and the three smallest worse. That is no error of the network. At small steps
-# it rests at the minimiser of an objective with weights $p_i K_i$, and the loss of the problem has the weights $p_i$.
+# FedAvg minimises with weights $p_i K_i$, and the loss of the problem has the weights $p_i$.
 #
 # SCAFFOLD and SSF run here, too. In their lines $K$ is then the client's own number $K_i$.
 
