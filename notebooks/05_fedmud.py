@@ -492,7 +492,7 @@ print(f"+AAD: the same mean for BKD with an a {math.sqrt(rows[2][2] / rows[3][2]
 assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in rows)
 
 # %% [markdown]
-# (+F has four times as many blocks at this ratio, with $z = 4$.) The wider the layer, the larger the factor. For blocks
+# (+F has four times as many blocks at this ratio.) The wider the layer, the larger the factor. For blocks
 # that are not cut off it is $\sqrt{m}/z$ with $z = \lceil (mn/B)^{1/4} \rceil$: about 3.5 in the paper's largest layer,
 # 768 x 768 with $z = 8$.
 #

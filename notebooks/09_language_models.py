@@ -6,7 +6,7 @@
 # built, nor the hours that they take. Here a tiny model of the same architecture goes through the same code. It shows
 # **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
 #
-# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 90. It runs in 40 s.
+# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 95. It runs in 40 s.
 # **Needs:** notebook 07, and the extra `llm`.
 #
 # ## What you will learn

@@ -11,7 +11,7 @@
 # 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
 # page's theorem, with $\sqrt{\rho/8}$ instead of $\frac\rho2$, admits (6.4 there).
 #
-# **Time:** core sections (*) 1 to 5, about 110 minutes; all of it with the exercises about 265. It runs in a
+# **Time:** core sections (*) 1 to 5, about 110 minutes; all of it with the exercises about 270. It runs in a
 # quarter of a minute. **Needs:** notebooks 00, 03, 04.
 #
 # ## What you will learn

@@ -333,7 +333,6 @@ class TestItems:
         (("--tasks", "poems"), "tasks='poems'"),
         (("--tasks", "mnist"), "tasks='mnist'"),
         (("--methods", "FedAvg", "--tasks", "compression"), "tasks='compression'"),
-        (("--scale", "paper"), "scale='paper'"),
         (("--seeds", "0"), "seeds=0"),
         (("--workers", "0"), "workers=0"),
         (("--out", "/dev/null/x"), "out='/dev/null/x'"),
