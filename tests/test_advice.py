@@ -108,3 +108,13 @@ def test_the_committed_judgement_is_todays():
     few = " and ".join(advise(up=1 / 160, participation=0.1).methods)
     assert f"`advise(up=1 / 160, participation=0.1)` names {few}." in " ".join(page.split())
     assert EXTRAS["frontier/advice"].draw(again.table).axes
+
+
+def test_what_the_page_says_of_memory_and_of_hiso():
+    page = " ".join((Path(__file__).parent.parent / "docs/which-method.md").read_text().split())
+    tasks = [advice.compared(task) for task in advice.TASKS]
+    share = lambda name: [rows[name]["memory"] / rows["FedAvg"]["memory"] for rows in tasks]
+    low, high = zip(*((f"{min(of):.2f}", f"{max(of):.2f}") for of in map(share, ("BAFFLE", "DeComFL"))))
+    assert f"BAFFLE needs {low[0]} to {high[0]} of FedAvg's memory, DeComFL {low[1]} to {high[1]}." in page
+    hard = tasks[-1]
+    assert f"{hard['HiSo']['quality']:.1f}% on CIFAR-10, where FedAvg reaches {hard['FedAvg']['quality']:.1f}%" in page

@@ -1,7 +1,7 @@
 """TAMUNA: Condat, Agarsky, Malinovsky, Richtarik 2023, arXiv:2302.09832. Read from two authors' code, baselines/tamuna
 in adap/flower at 0edb274. There a client moves h_i when it comes back, by the model of then; here at the end of its
-round. chi has c, as in that code's README. A mask of s of all N is uniform too, so the theory's bound has N for c: it
-is smaller, and on quadratics slower.
+round. chi has c, as in that code's README. A mask of s of all N is uniform too, so by our derivation the theory's bound
+has N for c, and is smaller.
 """
 
 from dataclasses import dataclass, replace

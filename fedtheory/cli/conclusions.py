@@ -136,7 +136,9 @@ def page(found: Mapping[str, Decided]) -> str:
         lines += [f"- *{at}.* {named(letters(one.know))}" for at, (one, _) in enumerate(own, 1) if one.know]
         lines += ["", "<details><summary>Evidence of each conclusion</summary>", ""]
         for at, (one, outcome) in enumerate(own, 1):
-            lines.append(" ".join(part for part in (f"{at}.", named(letters(one.more)), linked(outcome)) if part))
+            found_in = linked(outcome)
+            parts = (f"{at}.", named(letters(one.more)), f"{found_in}." if found_in else "")
+            lines.append(" ".join(part for part in parts if part))
         lines += ["", "</details>"]
     return "\n".join([*lines, "", *WORDS]) + "\n"
 

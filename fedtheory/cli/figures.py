@@ -14,7 +14,7 @@ from fedtheory import compare
 from fedtheory.cli import index
 from fedtheory.cli.output import print_json
 from fedtheory.cli.report import print_table, report_rows
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.course import table
 from fedtheory.papers import EXTRAS, ITEMS, Runner, quick, store
 from fedtheory.papers.frontier import items as frontier
@@ -42,9 +42,7 @@ def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:
         if name == "extras":
             found = {key: item for key, item in known.items() if key in EXTRAS}
         if not found:
-            near = checks.nearest(name, known)
-            fix = "see python -m fedtheory list" if near is None else f"spell it {near}"
-            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", fix)
+            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", registry.spelling(name, known))
         chosen |= found
     return list(chosen.values())
 

@@ -409,13 +409,15 @@ def chosen_claims(wanted: Sequence[str], paper: str | None = None) -> list[str]:
     for name in wanted:
         some = [i for i in claim_names() if i == name or i.startswith(f"{name}.") or name in i.split(" / ")]
         if not some:
-            checks.reject("id", name, "the id of a claim", _spell(name, claim_names()))
+            checks.reject("id", name, "the id of a claim", spelling(name, claim_names()))
         if paper is not None and not all(i.startswith(f"{paper}.") for i in some):
             checks.reject("paper", paper, f"the paper of {name}", "leave out --paper, or the id")
         chosen |= dict.fromkeys(some)
     return [i for i in (chosen if wanted else claim_names()) if paper is None or i.startswith(f"{paper}.")]
 
 
-def _spell(name: str, known: Iterable[str]) -> str:
+def spelling(name: str, known: Iterable[str]) -> str:
+    """What to write for a name that is none of the known ones."""
+
     near = checks.nearest(name, known)
     return "see python -m fedtheory list" if near is None else f"spell it {near}"
