@@ -72,6 +72,28 @@ def test_the_price_is_that_of_the_drawn_subspaces(d, r):
     assert abs(float(tops.mean()) - price) < 5 * float(tops.std()) / len(tops) ** 0.5
 
 
+@pytest.mark.parametrize(
+    ("spectrum", "r", "page"),
+    [("harmonic", 5, 2.6), ("harmonic", 20, 1.4), ("squares", 20, 1.1), ("ones", 5, 7.3), ("ones", 20, 3.4)],
+)
+def test_the_price_of_the_curvature_seen(spectrum, r, page):
+    """Section 3's table: c of E[lambda P] for lambda = |P H P|, at an eigenvector of the largest eigenvalue."""
+    d, g, j = 400, torch.Generator().manual_seed(0), torch.arange(1, 401, dtype=torch.float64)
+    H = {"harmonic": 1 / j, "squares": 1 / j**2, "ones": (j <= 20).double()}[spectrum]
+    Q = torch.linalg.qr(torch.randn(1000, d, r, generator=g, dtype=torch.float64))[0]
+    seen = torch.linalg.eigvalsh(Q.mT @ (H[:, None] * Q))[:, -1]
+    c = seen * Q[:, H == 1].square().sum(2).mean(1) * (d / r) ** 2
+    assert abs(float(c.mean()) - page) < 0.05 + 3 * float(c.std()) / len(c) ** 0.5
+    name = {"harmonic": r"$\frac1j$", "squares": r"$\frac1{j^2}$", "ones": "20 ones, else 0"}[spectrum]
+    rows = [
+        line
+        for line in PAGE.read_text().splitlines()
+        if line.startswith(f"| {name} |") and f"| {r} | {d // r} |" in line
+    ]
+    assert len(rows) == 1
+    assert rows[0].endswith(f"| {page} |")
+
+
 def test_prices_and_their_bounds():
     for d, r in ((1, 1), (2, 1), (7, 3), (400, 20), (5, 5)):
         for effective in (1.0, d / 3, float(d)):
