@@ -26,7 +26,7 @@ class Sampler(ABC):
 class Weighted(Sampler):
     """Draw clients without replacement, one after the other, with probabilities in proportion to their weights.
 
-    A plain average over them leans towards clients of much weight; it is no unbiased estimate of sum_i p_i F_i.
+    A plain average over them gives large clients less than their p_i and more than 1/N.
 
     Fields:
         sampled: S, clients per round.
