@@ -148,8 +148,8 @@ for at in small.weights[:3]:
 # takes a schedule, a function of the round that all know beforehand, so it costs no message. But what do the clients
 # keep, and in which units?
 #
-# - SCAFFOLD's and SSF's $c_i$ are means of **gradients**, $(x - y_i)/(K \eta)$ in SCAFFOLD's line 12, with this round's
-#   $\eta$. They mean the same at any rate.
+# - SCAFFOLD's and SSF's $c_i$ are means of **gradients**, $c_i - c + (x - y_i)/(K \eta)$ in SCAFFOLD's line 12, with
+#   this round's $\eta$. They mean the same at any rate.
 # - FedSub's $\Lambda_i$ is a sum of **steps**: by (16), $\eta \tau$ times a difference of mean gradients. Line 6
 #   divides it by $\eta \tau$. If $\eta$ falls from one round to the next, the correction grows.
 #

@@ -35,8 +35,8 @@ TIME = re.compile(r"(\*\*Time:\*\*.*?about )(\d+)(\s+minutes;.*?about )(\d+)", r
 PRIMER = {  # which notebooks use a page of the primer
     "svd": ("05", "06"),
     "haar": ("01", "02", "03"),
-    "jensen": ("01", "03"),
-    "smoothness": ("03", "04", "07"),
+    "jensen": ("01", "06"),
+    "smoothness": ("04", "07", "12"),
     "control_variates": ("00", "03"),
     "zeroth_order": ("07", "09"),
 }

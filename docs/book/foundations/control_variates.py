@@ -48,6 +48,7 @@ assert rows[2][-1] < rows[3][-1] < rows[0][-1] < rows[5][-1]
 table(["control variates", "error of the mean", "spread between clients"], rows)
 
 # %% [markdown]
-# The mean is right whatever $c_i$ is. Only the spread changes, and a wrong control variate is worse than none.
+# The mean is right whatever $c_i$ is. Only the spread changes, and a control variate that is far off is worse than
+# none.
 #
 # **Try.** Multiply every $c_i$ by $\theta$ between 0 and 1. Which $\theta$ is best for gradients of a point 10 away?

@@ -12,7 +12,7 @@
 # $\mathbb{E}\operatorname{tr} \mathcal{P} = r$. So a vector keeps on average the share $r/d$ of its squared length:
 # $\mathbb{E}\lVert \mathcal{P} x \rVert^2 = \mathbb{E}\, x^\top \mathcal{P} x = \frac{r}{d} \lVert x \rVert^2$.
 #
-# **Spread.** In high dimension every draw keeps nearly the same share. For a unit vector $x$, the kept share
+# **Spread.** For large $r$ every draw keeps nearly the same share. For a unit vector $x$, the kept share
 # $\lVert \mathcal{P} x \rVert^2$ is the sum of $r$ of the $d$ squares of a uniform unit vector. It has a Beta law
 # with parameters $r/2$ and $(d-r)/2$, and so the variance $\frac{2 r (d - r)}{d^2 (d + 2)}$.
 #

@@ -12,7 +12,7 @@ METHODS = {"FedAvg": FedAvg, "SCAFFOLD": Scaffold}
 
 @cache
 def error(method: str, steps: int, rate: float, seed: int) -> float:
-    """Mean squared distance to the solution over the last ten rounds; clients differ, gradients have noise."""
+    """Mean relative distance to the solution over the last ten rounds; clients differ, gradients have noise."""
     key = Key(seed)
     problem = Quadratic.random(10, 20, key.fold("problem"), spectrum=(0.05, 1.0), sigma=0.3)
     history = run(METHODS[method](rate, steps), problem, ROUNDS, seed=seed, sampled=5)
