@@ -47,5 +47,5 @@ table(["r", "gap at the start", f"gap after {steps} steps", "gap that PL allows 
 
 # %% [markdown]
 # **Try.** Give the problem a zero eigenvalue, `spectrum=(0.0, 1.0)`. The solution is not unique then, so the package
-# gives no $F^\star$, and $\mu = 0$ up to rounding: set `f_star = 0.0` and your own `mu`. $F$ is not strongly convex. Is it still PL,
-# and with which $\mu$?
+# gives no $F^\star$, and $\mu = 0$ up to rounding: set `f_star = 0.0` and your own `mu`. $F$ is not strongly convex.
+# Is it still PL, and with which $\mu$?

@@ -322,8 +322,9 @@ def entries() -> list[Entry]:
             reached=lambda amount: left_on_kinked(LOCAL, 50 / 9), steps=forgotten_steps,
         ),
         Entry(
-            "theorem, SCAFFOLD with few clients: start", "left/right", 1.0, "x^2/2 +- x, one of N to infinity, K = 1, h = phi/8",
-            "lower bound", lambda: 1 / 2 / 6.2, claim="ssf.family", kind="theorem", steps=start_steps,
+            "theorem, SCAFFOLD with few clients: start", "left/right", 1.0,
+            "x^2/2 +- x, one of N to infinity, K = 1, h = phi/8", "lower bound", lambda: 1 / 2 / 6.2,
+            claim="ssf.family", kind="theorem", steps=start_steps,
             reached=lambda amount: of_runs(Scaffold(1 / 64, 1), 60, 6.2 / 8 / 60, 6 * amount["steps"], 8),
             why="of eight clients 0.076",
         ),

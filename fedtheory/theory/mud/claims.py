@@ -3,8 +3,8 @@
 What the proof uses and what is wrong with it, in short:
     - (31) takes delta_min(V) ||G||_F <= ||V^T G^T||_F for a wide V^T, which has a kernel. Lemma 1 fails for every
       rank below max(m, n), and with it (61), (63), Lemma 6, (66) and (68). Theorem 1 fails for every rank below m: a
-      gradient outside the span of U and V is invisible to FedMUD. It holds in the mean over U at a reset, see `sharper.reset`, but
-      with less than psi^2: `theorem1.fresh`.
+      gradient outside the span of U and V is invisible to FedMUD. It holds in the mean over U at a
+      reset, see `sharper.reset`, but with less than psi^2: `theorem1.fresh`.
     - (44), (45), (51), (52), (62) put the product of expectations for the expectation of a product: G and Gamma bound
       second moments, fourth moments are needed. With a sure bound on the gradient Gamma holds surely and all is well.
     - (61) bounds layer by layer what smoothness of h bounds for all layers: 2 rho L_s^2 eta^3 E^2 G^2 is missing.
