@@ -100,7 +100,7 @@ METHODS = [
         Card(
             "Clients only evaluate: model and seed down, P loss differences up.",
             "x -= eta / P sum_p mean_i(g_ip) z_p, central differences",
-            "It is the first round of DeComFL with K = 1 (law).",
+            "With the same differences and z it is DeComFL's first round, K = 1 (law).",
             "The model goes down whole, for a single step.",
         ),
         rate=0.1,

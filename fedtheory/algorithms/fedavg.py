@@ -69,7 +69,7 @@ METHODS = [
             "Local SGD steps, then the average of the models.",
             "y -= eta g_i(y), K times; x += mean(y_i - x)",
             "K = 1 is SGD on F. Equal clients: it reaches x* (law).",
-            "Unequal clients and K > 1: rests away from x* (law).",
+            "K > 1 and unlike Hessians: in general it rests away from x* (law).",
         ),
     ),
 ]

@@ -143,7 +143,7 @@ METHODS = [
         lambda o: FedBAT(o.lr, o.local_steps, clip=_PUBLIC),
         Card(
             "Clients learn their update through its own binarization.",
-            "m -= eta g_i(x + S(m, alpha)), alpha trained, too; x += mean(S(m_i, alpha_i))",
+            "m -= eta g_i(x + S(m, alpha)), alpha trained, too; x += S(c, mean abs c), c = mean(S(m_i, alpha_i))",
             "S is unbiased where its scale covers the entry (law).",
             "S has variance up to alpha^2 per entry, which does not vanish at a solution.",
         ),

@@ -117,7 +117,8 @@ METHODS = [
         lambda o: FedDC(o.lr, o.local_steps, alpha=0.5),
         Card(
             "A client's drift is added up, penalised, and added back where models are averaged.",
-            "y -= eta (g_i(y) + alpha (y + h_i - x) + (g_i - g) / (K eta)); h_i += y - x; x = mean(y_i + h_i)",
+            "y -= eta (g_i(y) + alpha (y + h_i - x) + (g_i - g) / (K eta)); h_i += y - x; "
+            "x = mean(y_i) + sum_all(h_i) / N",
             "Without its correction it is FedDyn (law).",
             "Two vectors of state per client; its text and its code differ in one step.",
         ),

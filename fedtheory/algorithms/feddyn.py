@@ -88,7 +88,8 @@ METHODS = [
         lambda o: FedDyn(o.lr, o.local_steps, alpha=0.5),
         Card(
             "A client's linear term is changed until all clients' minimisers agree.",
-            "y -= eta (g_i(y) - dual_i + alpha (y - x)); dual_i -= alpha (y - x); x = mean(y_i) - mean(dual) / alpha",
+            "y -= eta (g_i(y) - dual_i + alpha (y - x)); dual_i -= alpha (y - x); "
+            "x = mean(y_i) - sum_all(dual_i) / (N alpha)",
             "A fixed point is stationary for F (law). Original: rates for exact local minimisers.",
             "Duals of absent clients grow old; few local steps are far from the minimiser that it assumes.",
         ),

@@ -138,7 +138,7 @@ METHODS = [
             "Slopes along a fixed pool of seeded directions: a model is one number for each seed.",
             "y -= eta g z_s, g = (f_i(y + eps z_s) - f_i(y - eps z_s)) / (2 eps), s drawn from the pool; "
             "a_s += mean of -eta g; x = x_0 + sum_s a_s z_s",
-            "The rebuilt model is the mean of the clients'. It finds the best in x_0 + span(z_s) (laws).",
+            "The rebuilt model is the clients' mean. Alike clients: it finds the best in x_0 + span(z_s) (laws).",
             "A pool smaller than d does not reach x*; each client rebuilds the model from all seeds drawn so far.",
         ),
         rate=0.1,

@@ -79,7 +79,7 @@ METHODS = [
             "A proximal term keeps local models near the global one.",
             "y -= eta (g_i(y) + mu (y - x)); x += mean(y_i - x)",
             "mu = 0 is FedAvg (law). Original: convergence under bounded dissimilarity, for mu large enough.",
-            "It slows the drift and does not remove it: the fixed point is not x*.",
+            "It slows the drift and does not remove it: in general the fixed point is not x*.",
         ),
     ),
 ]

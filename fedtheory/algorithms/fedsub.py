@@ -218,7 +218,7 @@ METHODS = [
             "Steps in a random subspace per round, with a dual variable against drift.",
             "B -= eta ((r/m) P^T g_i + Lambda_i / (eta tau)); x += P mean(B_i); Lambda_i turns into the next P",
             "P = I is SCAFFOLD (law). Its Theorem 1, its case P = I, and its dual in floating point:",
-            "The printed dual carries its rounding error on, times sqrt(m/r) per round (law).",
+            "With SS the dual's rounding error grows by about sqrt(m/r) a round (law); with CD it dies out.",
             ("fedsub.thm1", "fedsub.thm1-obs-ii", "fedsub.float.mean-dual"),
         ),
         command=lambda o: FedSub(o.lr, o.local_steps, PROJECTIONS[o.projection](o.rank), form=o.form),
@@ -228,7 +228,7 @@ METHODS = [
         "subspace",
         lambda o: FedSub(o.lr, o.local_steps, Coordinate(o.ranks), dual=False),
         Card(
-            "FedSub without its dual: FedAvg along random coordinates. Its state is a buffer that it never reads.",
+            "FedSub without its dual: FedAvg along random coordinates. It needs none of its state.",
             "B -= eta (r/m) P^T g_i; x += P mean(B_i)",
             "P = I is FedAvg (law). What the paper says of it:",
             "FedAvg's drift.",

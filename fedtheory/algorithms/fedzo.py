@@ -171,7 +171,7 @@ METHODS = [
         Card(
             "Zeroth-order SGD in place, at one trainer that holds all data.",
             "x -= eta g z, g = (f(x + eps z) - f(x - eps z)) / (2 eps)",
-            "It is FedZO with one client, and DeComFL with pooled data (laws).",
+            "With central differences and Gaussian z: FedZO with one client; DeComFL with K = 1 on pooled data (laws).",
             "Not federated: the data must be in one place. As slow as FedZO where the effective rank is not low.",
         ),
         pooled=True,

@@ -81,7 +81,8 @@ METHODS = [
             "DeComFL along directions that are longer where past updates were small.",
             "x -= eta / P sum_p mean_i(g_ip) z_p, z_p ~ N(0, H^-1); of the last step H = (1 - nu) H + "
             "nu (sum_p g_p z_p / P)^2",
-            "nu = 0 is DeComFL; its step is H^-1 grad F in the mean (laws). Original: a rate free of d and L.",
+            "nu = 0 is DeComFL; its step is H^-1 grad F in the mean (laws). "
+            "Original: a rate free of d and L if H is near the Hessian.",
             "At x* H shrinks by 1 - nu a round (law): steps grow, and the error hovers.",
         ),
         rate=0.1,

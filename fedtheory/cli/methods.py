@@ -77,8 +77,9 @@ def page(records: Sequence[dict[str, Any]]) -> str:
         "",
         f"Down, up and state are bytes of one client, counted in round {ROUNDS} of {ROUNDS} with everyone taking part.",
         f"The model is a perceptron of d = {problem.d:,} numbers ({size:,} bytes) on digits; a round has two local",
-        "steps. Factors and sparse messages have 1/8 of the numbers. FLSS has one direction, zeroth order has 10. The",
-        "parts of a message carry the names of its fields.",
+        "steps. Factors and sparse messages have about 1/8 of the numbers, CompressedScaffnew's and TAMUNA's masks",
+        "2/5, FetchSGD's sketch 1/4. FLSS has one direction, FedKSeed one a step, other zeroth-order methods 10. The",
+        "parts of a message carry the names of its fields; `Up` is a whole upload.",
     ]
     for group in registry.FAMILIES:
         lines += ["", f"## {group.capitalize()}", ""]

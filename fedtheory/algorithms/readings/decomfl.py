@@ -221,7 +221,7 @@ OPEN = (
     ),
     OpenPoint(
         "11",
-        "How is the model reverted: from a snapshot, or by (10)?",
+        "How is the model reverted: from a snapshot (default), or by (10), as this method does?",
         ("synchronise",),
         (
             "decomfl.eq10",

@@ -56,7 +56,7 @@ class FedSubReading(FedSub):
     """FedSub as it could also be meant. With all defaults it is FedSub, bit for bit.
 
     Fields, with the numbers of the paper's open points:
-        gradient_factor: line 6's r/m in front of P^T grad f_i (8, 15). True: (P^T P)^{-1}, which is 1 for an
+        gradient_factor: line 6's r/m in front of P^T grad f_i (8, 9; SSF, 15). True: (P^T P)^{-1}, which is 1 for an
             orthonormal P. "r/m": r/m for an orthonormal P, too, as the public code for networks has it. False: none,
             as the public regression code has it.
         refresh: rounds between projectors (5). Line 12 multiplies by (P^{k+1})^T P^k only where P changes: with
@@ -70,7 +70,7 @@ class FedSubReading(FedSub):
             over i goes over all n, and B_i, computed at participants only, keeps its value. The stale B_i stays in the
             coordinates of its own round. "step turned" turns it with the dual into every new P. A returning client is
             then sent its dual.
-        dual_mean: the mean of line 10 that enters the dual when S < n (16, 17). "participants": over this round's
+        dual_mean: the mean of line 10 that enters the dual when S < n (17; SSF, 16). "participants": over this round's
             uploads. "stored": over the last endpoint of every client, which the server keeps (SSF, Sec. 3.7: FedSub's
             "dual and endpoint states" take N r m); absent clients' endpoints are stale, in old coordinates
             (turned by absent="step turned"). The model moves by the participants' mean either way. Equal with S = n.
@@ -236,7 +236,7 @@ OPEN = (
         ),
     ),
     OpenPoint(
-        "16, 17",
+        "17",
         "Over whom is the mean that enters the dual?",
         ("dual_mean",),
         ("ssf/readings", "test_transcripts.py::test_fedsub_partial_participation"),

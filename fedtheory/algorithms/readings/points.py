@@ -4,10 +4,27 @@ import sys
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
+from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.algorithms.readings import OpenPoint, decomfl, fedsub, flss, ssf
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.maps.decomposition import Kronecker
 
 COLUMNS = ("point", "what the paper leaves open", "chosen by (default)", "shown by")
+
+
+NO_OPTIONS = {
+    "FedSub": "Not an option: P^{k+1} crosses as a seed, in the reply.",
+    "SSF": "Not options: c^0 = c_i^0 = 0, and P acts on the rows of every layer.",
+    "FLSS": "Not an option: C.1's inner projection, printed P^perp, would give 0. The code projects once on P, as C.8.",
+}
+FEDMUD = {
+    "kernel": "Which axes of a kernel are the matrix's rows and columns?",
+    "blocks": "How do BKD's blocks lie, and what is cut?",
+    "layers": "Which layers are decomposed?",
+    "a": "From which range are random factors drawn?",
+    "weighted": "Do clients count alike?",
+    "absent": "When does an absent client download?",
+}
 
 
 @dataclass(frozen=True)
@@ -62,8 +79,9 @@ def page() -> str:
         "",
         "A file of `algorithms/` is a paper's box; the reading beside it puts another step instead of a named",
         "one. With all defaults a reading is the box, bit for bit. What shows the choices: a name with a slash is an",
-        "item of `figures/`, one with a point a claim of the [ledger](ledger.md), one with `::` a test. Points on",
-        "data, settings and metrics are answered in the notes of each figure's record.",
+        "item of `figures/`, one with a point a claim of the [ledger](ledger.md), one with `::` a test. Numbers are",
+        "this project's own; the missing ones, on data, settings and metrics, are answered in the notes of each",
+        "figure's record. `projection=None` is a fifth of each layer's rows: CD for FedSub, QR of a Gaussian for SSF.",
     ]
     for paper in PAPERS.values():
         file = paper.reading.__module__.replace(".", "/")
@@ -72,6 +90,11 @@ def page() -> str:
         for number, question, chosen, shown in rows(paper):
             marked = lambda names: ", ".join(f"`{name}`" for name in names.split(", "))
             lines.append(f"| {number} | {question} | {marked(chosen)} | {marked(shown)} |")
+        lines += ["", NO_OPTIONS[paper.name]] if paper.name in NO_OPTIONS else []
+    lines += ["", "## FedMUD: fields of [`FedMUD`](../fedtheory/algorithms/fedmud.py) and its decomposition", ""]
+    lines += ["| what the paper leaves open | chosen by (default) |", "|---|---|"]
+    known = {f.name: f.default for kind in (FedMUD, Kronecker) for f in _fields(kind)}
+    lines += [f"| {question} | `{name}={known[name]!r}` |" for name, question in FEDMUD.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -74,7 +74,7 @@ class SSFReading(SSF):
 OPEN = (
     OpenPoint(
         "1, 2",
-        "Over whom are lines 14 and 16 averaged when S of N clients take part?",
+        "Line 14 averages over the S participants. Over whom does line 16?",
         ("server_control",),
         (
             "ssf/readings",
