@@ -484,9 +484,9 @@ check("00.4", answer)
 #
 # $1 - (1 - \eta h)^K = \eta K h \bigl(1 - \tfrac{\eta (K-1)}{2} h\bigr) + O(\eta^3)$. So the resting point is the
 # average of the $b_i$ with the weights $h_i - \varepsilon h_i^2$, $\varepsilon = \tfrac{\eta (K-1)}{2}$, where
-# $x^\star$ has the weights $h_i$. The answer is its first-order term in $\varepsilon$. The drift needs three things,
-# and grows with each: $\eta (K - 1)$, the length of the walk after its first step; the difference of the curvatures;
-# and the distance of the minimisers.
+# $x^\star$ has the weights $h_i$. The answer is its first-order term in $\varepsilon$. The drift needs three things:
+# $\eta (K - 1)$, the length of the walk after its first step; different curvatures; and different minimisers. It grows
+# with the first and the last. It vanishes, too, where one curvature tends to 0.
 #
 # </details>
 

@@ -740,7 +740,7 @@ check("01.4", answer)
 # - `"Gaussian"`: isotropic Gaussian bases, independent;
 # - `"once"`: one isotropic spherical basis, drawn before the first round and kept: $P' = P$.
 #
-# Which statements hold for which law? $u$ is any vector that knows neither basis.
+# Which statements hold for which law, whatever $r < m$ is? $u$ is any vector that knows neither basis.
 #
 # - (a) $W^2 = \tfrac mr W$ for every draw.
 # - (b) $\mathbb{E}\, W v = v$ for every $v$.

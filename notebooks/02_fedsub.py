@@ -840,9 +840,9 @@ check("02.1", answer)
 
 # %% [markdown]
 # **Exercise 2** (2 points). Find a fifth way out of section 3, a line that replaces line 12. Its duals average to zero
-# *whatever* the duals before it were. Where those average to zero, it equals line 12. Write it as a function of the
-# stacked duals and endpoints, shape `(n, r)` each, and the two bases. (Then ask yourself who could compute it, and
-# which messages it would take.)
+# *whatever* the duals before it were. Where those average to zero, it equals line 12. It changes all clients' duals by
+# the same vector. Write it as a function of the stacked duals and endpoints, shape `(n, r)` each, and the two bases.
+# (Then ask yourself who could compute it, and which messages it would take.)
 
 # %%
 answer = ...  # lambda dual, B, P, P_next: ...
@@ -881,7 +881,7 @@ check("02.3", answer)
 # answer = 0.05
 # ```
 #
-# At this step the plateau is about a third lower with the dual. One explanation fits. The dual that is carried over is
+# At this step the plateau is about 40% lower with the dual. One explanation fits. The dual that is carried over is
 # right on average, so small steps average its error out. Without the dual, the pull is the same in each round and does
 # not average out.
 #

@@ -1047,9 +1047,9 @@ check("03.6", answer)
 # ```
 #
 # The gradient in $\beta$ is $P H_i (P^\top \beta + x_{res} - b_i) = P H_i P^\top \beta - P H_i (b_i - x_{res})$. So
-# $b_i' \ne P b_i$: the slice of a bowl has its lowest point elsewhere than the shadow of the bowl's lowest point. So
-# with one basis SSF goes to the best point of the slice. Each new basis is a new SCAFFOLD on a new slice, which
-# starts where the last one ended, with the controls that were backfilled.
+# $b_i' \ne P b_i$: the slice of a bowl has its lowest point elsewhere than the shadow of the bowl's lowest point. With
+# exact gradients, all clients and one basis, SSF therefore goes to the best point of the slice. Each new basis is a new
+# SCAFFOLD on a new slice, which starts where the last one ended, with the controls that were backfilled.
 #
 # </details>
 

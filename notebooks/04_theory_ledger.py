@@ -856,7 +856,7 @@ check("04.3", answer)
 # answer = 0.1
 # ```
 #
-# $0.0949 < 0.1$, so nothing breaks it; $0.09 < 0.0949$, so the instance found breaks it. A control this close shows
+# $0.0946 < 0.1$, so nothing breaks it; $0.09 < 0.0946$, so the instance found breaks it. A control this close shows
 # that the search resolves constants to 10%. It says nothing about larger $K$: there 0.12 is needed (section 6).
 #
 # </details>
@@ -938,7 +938,7 @@ check("04.5", answer)
 # are $4e$ and $2e$, rounded in print to $4 \cdot 3 = 12$ and $2 \cdot 3 = 6$. One $K$ is Cauchy-Schwarz over the steps,
 # one the number of steps, one the sum over $k$.
 #
-# No: $A$ falls with $a$, and at $a \to 0$, where $B$ is infinite, the best $b = (\sqrt{17} - 1)/2$ still gives $3.1$.
+# No: $A$ grows with $a$, and at $a \to 0$, where $B$ is infinite, the best $b = (\sqrt{17} - 1)/2$ still gives $3.1$.
 # To reach 1 another proof is needed. The ledger's keeps norms instead of squares and replaces $m \le K$ by the sum.
 #
 # </details>

@@ -1129,9 +1129,9 @@ check("05.4", answer)
 
 # %% [markdown]
 # **Exercise 5** (2 points). In section 3.2 the paper's own $z$ loses rank at two small shapes. Break it elsewhere.
-# Choose a matrix with both sides at least 5, one Kronecker block and any $z$ whose block covers the matrix
-# ($z^4 \ge mn$). No factors may give more than half of the full rank. And predict the largest rank. Look at which
-# entries of $U$ and $V$ are left when the block is cut.
+# Choose a matrix with both sides at least 5 and at most 2,500 entries, one Kronecker block and any $z$ whose block
+# covers the matrix ($z^4 \ge mn$). No factors may give more than half of the full rank. And predict the largest rank.
+# Look at which entries of $U$ and $V$ are left when the block is cut.
 
 # %%
 answer = ...  # (m, n, z, largest rank)
@@ -1146,8 +1146,8 @@ check("05.5", answer)
 # ```
 #
 # Of the block's $z^2 \times z^2$ entries the first $mn = 36 = z^2$ are used, its first row: $U_{0j} V_{0l}$. Read as
-# 6 x 6 this is an outer product, as in the 2 x 2 case. A larger $z$ has more numbers and less rank: it is the cut that
-# costs, so the paper's smallest $z$ is the right choice.
+# 6 x 6 this is an outer product, as in the 2 x 2 case. A larger $z$ sends more numbers, and some cuts lose rank:
+# $z = 6$ gives 1, $z = 7$ again 6. The paper's smallest $z$ sends the fewest.
 #
 # </details>
 

@@ -1144,7 +1144,8 @@ check("07.1", answer)
 # answer = (10 * 13 + 10 * 13 + 2 * 100 * 13) / 100
 # ```
 #
-# 28.6, whatever the size of the model. FedAvg needs $2 \cdot 28938 / 10$, about 5,800.
+# 28.6, whatever the size of the model. For the MNIST network of section 5, with 28,938 weights, FedAvg needs
+# $2 \cdot 28938 / 10$, about 5,800.
 #
 # </details>
 
@@ -1233,8 +1234,8 @@ check("07.5", answer)
 # ```
 #
 # With $t_i = r$ the replay makes the mean's step, as it should, on top of the client's own: its own step is too much.
-# With $t_i = r + 1$ its own step replaces the mean's. Both vanish only if there is nothing to walk, or all scalars
-# agree.
+# With $t_i = r + 1$ its own step replaces the mean's. The first vanishes only if the client's own step is zero,
+# the second only if that step is the mean's.
 #
 # </details>
 

@@ -68,7 +68,7 @@ def at_rest(answer: Any) -> str:
             (lambda: float((answer.b[0] - answer.b[1]).norm()) >= 1, "The minimisers b are less than 1 apart."),
             (
                 lambda: answer.error(_rest(answer)) < 1e-8 and run(FedAvg(0.2, 20), answer, 50)["error"][-1] < 1,
-                "FedAvg ends away from the solution: these clients still walk towards b at different speeds.",
+                "FedAvg ends elsewhere: the clients walk towards b at different speeds, or the step is too long.",
             ),
         ]
     )

@@ -72,7 +72,7 @@ def new_line_12(answer: Any) -> str:
             ),
             (lambda: float(given(dual).mean(0).norm()) < 1e-12, "The next duals do not average to zero."),
             (
-                lambda: same(given(dual)[0] - given(dual)[1], printed(dual)[0] - printed(dual)[1]),
+                lambda: same(given(dual) - given(dual)[0], printed(dual) - printed(dual)[0]),
                 "The average is gone, but the differences between clients have changed, too.",
             ),
         ]

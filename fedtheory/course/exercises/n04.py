@@ -187,7 +187,7 @@ EXERCISES = {
     3: Exercise(
         "design",
         2,
-        "start from the worst ratio.",
+        "start from the worst ratio at K = 8, which is not the printed 0.120.",
         control,
         right=("0.102",),
         open=True,
@@ -251,7 +251,7 @@ EXERCISES = {
             ),
             "The control proves that the check is right.": "It shows that the check can find one error, of one kind.",
             "The papers' proofs are proofs, so the search is not needed.": (
-                "Section 9 counts a hundred false statements, each with a printed proof."
+                "Section 9 counts 90 false claims in papers that print their proofs."
             ),
         },
     ),

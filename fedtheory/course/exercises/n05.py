@@ -146,7 +146,7 @@ EXERCISES = {
     1: Exercise(
         "compute",
         1,
-        "which m, n and r does the package take? Section 1.",
+        "which m, n and r does the package take? Section 6.",
         sent,
         right=("(768 + 384) * 7",),
         wrong={"768 * 384 / 40": "rounded up", "(768 + 384) * 6": "Rounded down", "768 * 384": "whole layer"},

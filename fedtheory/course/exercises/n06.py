@@ -120,7 +120,7 @@ def wins(answer) -> str:
         return "A projected round costs nearly as much as a whole one, or hardly any words are left for them."
     return (
         f"FedAvg ends {far(plain):.2g} from w*. FLSS is {far(middle):.2g} away when the projection starts and ends at "
-        f"{far(ours):.2g}: what is left lies outside its span, where no number of projected rounds reaches it."
+        f"{far(ours):.2g}: what is left lies outside its span, or shrinks too slowly within it."
     )
 
 
