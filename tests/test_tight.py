@@ -11,6 +11,7 @@ import page_numbers
 import pytest
 import torch
 
+from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.key import Key
 from fedtheory.papers import EXTRAS
 from fedtheory.papers.tight import decomfl, decomfl_local, family, fedsub, flss, mud, ssf
@@ -268,13 +269,12 @@ def test_what_fedsub_forgets_does_not_average_on_kinks():
     assert min(shares) > 0.8 * max(shares)
 
 
-def test_a_staircase_is_smooth_and_loses_what_it_says():
-    stairs = found.staircase(0.25, 8)
-    assert is_smooth(stairs, 1.0, Key(0)) <= 1 + 1e-12
-    x = -0.25 * torch.arange(9, dtype=torch.float64)[:, None]
-    assert stairs.gradients(x).flatten().tolist() == pytest.approx([1.0] * 9)
-    falls = (stairs.values(x)[0, :-1] - stairs.values(x)[0, 1:]).tolist()
-    assert falls == pytest.approx([0.25 * (1 - 0.25 / 4)] * 8)
+def test_a_bowl_keeps_what_it_says():
+    """Many local steps on x^2/2: the closed form is the limit of SSF's own rounds."""
+    for local, h in ((1 / 10, 1 / 4), (1 / 3, 1 / 3)):
+        seen = [found.on_bowl(SSF.haar(local / K, K, 1, server_lr=h / local), 200, lambda v: v) for K in (20, 40)]
+        limit = 2 * seen[1] - seen[0]
+        assert limit * 200 * h == pytest.approx(1 / ssf.bowl(local, h), rel=1e-4)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "theory").glob("*.md")), ids=lambda path: path.stem)

@@ -338,7 +338,7 @@ def several() -> list[Entry]:
             lambda: 2 * descent(), descent=True, kind="theorem",
         ),
         Entry(
-            "reset interval (9.3), first term", "left/right", 1.0, "f = |W|^2/2, s to infinity", "lower bound",
+            "reset interval (9.3), first term", "left/right", 1.0, "f = |W|^2/2, tau to infinity", "lower bound",
             lambda: 0.8 * Q, claim="mud.remark3", kind="theorem",
             why="an interval takes away the share 1/kappa at most, however long",
         ),

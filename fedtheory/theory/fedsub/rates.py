@@ -64,23 +64,32 @@ def affine_rounds(
 
 
 def floor(problem: Smooth, frames: torch.Tensor, lr: float, tau: int, dual: bool = True) -> float:
-    """lim_k E||grad f(x^k)||^2 from the linear equations of the stationary second moment; inf if it grows."""
+    """lim_k E||grad f(x^k)||^2; inf if it grows."""
+    return at_rest(problem, frames, lr, tau, dual)[0]
+
+
+def at_rest(problem: Smooth, frames: torch.Tensor, lr: float, tau: int, dual: bool = True) -> tuple[float, float]:
+    """lim_k of E||grad f(x^k)||^2 and of the clients' spread (1/n) sum_i E||grad f_i(x^k) - grad f(x^k)||^2.
+
+    From the linear equations of the stationary second moment; inf if it grows.
+    """
     maps = affine_rounds(problem, frames, lr, tau, dual)
     size, d = len(maps[0][1]), problem.d
     A = torch.stack([a for a, _ in maps])
     b = torch.stack([v for _, v in maps])
     second = torch.stack([torch.kron(a, a) for a in A]).mean(0)
     if float(torch.linalg.eigvals(second).abs().max()) >= 1 - 1e-12:
-        return math.inf
+        return math.inf, math.inf
     mean = torch.linalg.solve(torch.eye(size).double() - A.mean(0), b.mean(0))
     cross = torch.einsum("kij,j,kl->il", A, mean, b) / len(maps)
     rest = cross + cross.T + torch.einsum("ki,kj->ij", b, b) / len(maps)
     S = torch.linalg.solve(torch.eye(size**2).double() - second, rest.flatten()).view(size, size)
     one = torch.eye(d, dtype=torch.float64)
-    at0 = problem.gradients(torch.zeros(d, dtype=torch.float64)).mean(0)
-    H = torch.stack([problem.gradients(e).mean(0) - at0 for e in one], dim=1)
-    moment = H @ S[:d, :d] @ H.T
-    return float(moment.trace() + 2 * at0 @ H @ mean[:d] + at0 @ at0)
+    at0 = problem.gradients(torch.zeros(d, dtype=torch.float64))
+    H = torch.stack([problem.gradients(e) - at0 for e in one], dim=-1)
+    square = lambda H, a: float((H @ S[:d, :d] @ H.T).trace() + 2 * a @ H @ mean[:d] + a @ a)
+    apart = [square(h - H.mean(0), a - at0.mean(0)) for h, a in zip(H, at0)]
+    return square(H.mean(0), at0.mean(0)), sum(apart) / len(apart)
 
 
 def pair(gap: float = 1.0, turn: float = 0.6, pull: float | None = None) -> Smooth:

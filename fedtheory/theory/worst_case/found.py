@@ -87,27 +87,12 @@ def fedsub(which: str, tau: int, parts: int = 2, n: int = 2, **amount: Any) -> f
 # A descent that never speeds up
 
 
-def staircase(step: float, rounds: int) -> Smooth:
-    """One loss, L = 1, whose gradient is 1 at 0, -h, -2h, ..., -Th and dips to 1 - h/2 between, h = `step`.
-
-    Every gradient step of length h loses h (1 - h/4) only, and the next one starts with the same gradient. Left of -Th
-    it ends in a bowl, so that F - F* = T h (1 - h/4) + 1/2 at 0.
-    """
-    knots = torch.arange(-2 * rounds, 1, dtype=DOUBLE) * step / 2
-    slopes = torch.tensor([1.0] + [-1.0, 1.0] * rounds + [0.0], dtype=DOUBLE)
+def on_bowl(algorithm: Algorithm, rounds: int, bound: Callable[[float], float]) -> float:
+    """The mean squared gradient of a run on F = x^2/2 over `bound` of F(x^0) - F*."""
     one = torch.ones(1, 1, dtype=DOUBLE)
-    flat = Smooth(one, 0 * one, shape="spline", knots=knots, slopes=slopes)
-    zero = torch.zeros(1, dtype=DOUBLE)
-    return flat.replace(a=one - flat.gradients(zero))
 
+    def squared(problem: Smooth, x: torch.Tensor) -> float:
+        return float((problem.gradients(x).mean(0) ** 2).sum())
 
-def on_staircase(algorithm: Algorithm, step: float, rounds: int, bound: Callable[[float], float]) -> float:
-    """The mean squared gradient of a run over `bound` of F(x^0) - F*."""
-    problem = staircase(step, rounds)
-    x, total = torch.zeros(1, dtype=DOUBLE), 0.0
-    start = problem.values(x).mean()
-    for t in range(rounds):
-        at = run(algorithm, problem, t, x0=x, metrics=()).x
-        total += float((problem.gradients(at).mean(0) ** 2).sum())
-    least = problem.values(torch.tensor([-rounds * step - 1], dtype=DOUBLE)).mean()
-    return total / rounds / bound(float(start - least))
+    seen = run(algorithm, Smooth(one, 0 * one), rounds, x0=one[0], metrics=(squared,))["squared"]
+    return sum(seen[:rounds]) / rounds / bound(0.5)
