@@ -166,13 +166,14 @@ for task in tasks[:2]:
 # - **Learning rate.** Each method tries six values, a factor of about three apart, in one full run each on a seed that
 #   is not used again. Where the best is at an end, it tries the next value beyond, up to three times. A fifth of every
 #   client's images, not trained on, decides; without images the training objective does. Methods whose steps are longer
-#   by construction have a grid ten times smaller.
+#   by construction have a grid scaled by 0.1 (nine methods) or 0.3 (four).
 # - **Compression.** A method that compresses is asked to keep 1/32 of the numbers, as in FedMUD's tables and FLSS's
 #   rivals. Bytes are counted on the messages: a position costs 4 bytes. Some methods upload another share. SignSGD and
 #   FedBAT send one bit an entry, FedCom eight, and ProjectedFedAvg a projection of rank 1. FLSS and LBGM choose
-#   themselves when to send less. TAMUNA sends two fifths, since each entry must come from two of five participants.
-#   FetchSGD uploads a sketch of a quarter and downloads 1/32. It runs without momentum and clears cells as in its
-#   public code, which says that the printed form diverges.
+#   themselves when to send less. TAMUNA takes each entry from two participants: two fifths with five, a fifth with ten.
+#   CompressedScaffnew takes it from two of all twenty clients: a tenth. FetchSGD uploads a sketch of a quarter and
+#   downloads 1/32. It runs without momentum and clears cells as in its public code, which says that the printed form
+#   diverges.
 # - **Everything else** stands at the papers' values: FLSS's appendix D for its rivals, DeComFL's 8 bits for FedCom.
 #   LoRA's A is drawn as FedMUD's factors are, from U(-1, 1); PEFT divides that by the root of the number of inputs. A
 #   method whose second hyperparameter matters more than its learning rate suffers from this rule.
@@ -596,7 +597,7 @@ assert 9 < skew["FedDC", 0.05]["lost_high"] < 10
 compression = broken("compression")
 
 # %% [markdown]
-# Top-k, SCAFCOM and STC, which choose the largest entries, lose four to two points at 1/128. Methods that choose at
+# Top-k, SCAFCOM and STC, which choose the largest entries, lose four to two points at 1/128. Three that choose at
 # random lose more: SSF 17, SCALLION 29, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum,
 # loses 15. FedMUD's numbers are the same from 1/32 to 1/128, for rank 1 cannot be halved.
 

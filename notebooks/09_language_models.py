@@ -355,7 +355,7 @@ assert tuned["down_bytes"][-1] == found["DeComFL"]["down_bytes"][-1]
 
 # %% [markdown]
 # "The communication cost will stay the same" (B.2): so it does, to the byte. As long as $B = 0$, the
-# part of a direction in $A$ adds nothing to a scalar: $A$ does nothing.
+# part of a direction in $A$ changes a scalar by order $\mu$ only.
 #
 # ## 4. The bytes of Table 2
 #
@@ -544,8 +544,8 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 # parametrisation, with other curvatures and rates.
 #
 # FedAvg with adapters is the best of all in two seeds, 83 and 82%. In the third it is at 71% after ten rounds, at 51%
-# after twenty, and stays there. The interval of 96 points, partly beyond 100, says that the mean of three such runs
-# means nothing. Here, too, the rate that six rounds on another seed chose is too large.
+# after twenty, and at 49% in the end. The interval of 96 points, partly beyond 100, says that the mean of three such
+# runs means nothing. Here, too, the rate that six rounds on another seed chose is too large.
 #
 # DeComFL sends the same in both ways: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters sends 18
 # megabytes in 20 rounds, with all weights 16 gigabytes in 60, and FedZO with all weights 65 gigabytes.
@@ -675,8 +675,8 @@ check("09.1", answer)
 
 # %% [markdown]
 # **Exercise 2** (1 point). MeZO scores a word by its log probability among all tokens; here the loss is the
-# cross-entropy over the words' logits alone. Given logits `v` of the whole vocabulary and the words' tokens `w`, write
-# the first: a function of (v, w) that gives log probabilities of the words among all tokens.
+# cross-entropy over the words' logits alone. Given logits `v`, (prompts, vocabulary), and the words' tokens `w`,
+# write the first: a function of (v, w) that gives log probabilities of the words among all tokens, (prompts, words).
 
 # %%
 answer = ...  # lambda v, w: ...
@@ -735,7 +735,7 @@ check("09.4", answer)
 #
 # From $2^e$ on neighbours are $2^{e-7}$ apart, and a change below half of that is lost: $2^{e-8} > 0.001$ from $e = -1$
 # on. A weight of 1, as layers of normalisation have, moves up only where $z > 3.9$ and down only where $z < -1.95$
-# (below 1 the spacing is half). It then moves by twice the intended amount.
+# (below 1 the spacing is half). It then moves by up to twice the intended amount.
 #
 # </details>
 

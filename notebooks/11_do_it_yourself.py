@@ -596,8 +596,7 @@ check("11.1", answer)
 # **Exercise 2** (3 points). Nesterov's momentum looks ahead: $v \leftarrow \beta v + \Delta$ as before, then
 # $x \leftarrow x + \beta v + \Delta$ with the *new* $v$. Write the server's line, from the model (d,), the velocity
 # (d,), the clients' changes (S, d) and $\beta$ to the new model and velocity. The check asks for four laws: the end at
-# $\beta = 0$, the mean over the clients, the recursion of $v$, and the distance moved after two rounds of the same
-# $\Delta$.
+# $\beta = 0$, the mean over the clients, the recursion of $v$, and the model's move with the new $v$.
 
 # %%
 answer = ...  # a function: lambda x, v, dy, beta: (new x, new v)
@@ -614,7 +613,8 @@ check("11.2", answer)
 #     return x + beta * v + change, v
 # ```
 #
-# It is heavy ball at a point one velocity further on. It rests where $v = 0$ and $\Delta = 0$, again FedAvg's point.
+# It is heavy ball whose clients start $\beta v$ further on. It rests where $v = 0$ and $\Delta = 0$, again FedAvg's
+# point.
 #
 # </details>
 

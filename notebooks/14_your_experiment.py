@@ -215,10 +215,10 @@ check("14.2", answer)
 
 # %% [markdown]
 # **Exercise 3** (3 points). A hospital group cares for its worst clinic. Write a metric for `run(metrics=("loss",
-# answer))`: the largest of the clients' losses at $x$, as a float.
+# answer))`: the largest of the clients' losses at $x$, as a float. `run` wants a named function: write it with `def`.
 
 # %%
-answer = ...  # lambda problem, x: ...
+answer = ...  # def answer(problem, x): ...
 check("14.3", answer)
 
 # %% [markdown]
@@ -226,7 +226,9 @@ check("14.3", answer)
 # <summary>Solution</summary>
 #
 # ```python
-# answer = lambda problem, x: float(problem.losses(x.expand(problem.n, -1), problem.full(problem.clients)).max())
+# def answer(problem, x):
+#     losses = problem.losses(x.expand(problem.n, -1), problem.full(problem.clients))
+#     return float(losses.max())
 # ```
 #
 # `full` gives the sample that holds all data of a client. `losses` takes one model a client, stacked.

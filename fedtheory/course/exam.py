@@ -309,7 +309,8 @@ def pull_alone(draw: Draw) -> Asked:
     K, lr, rho = draw.randint(3, 9), draw.choice((0.01, 0.02, 0.1)), draw.choice((0.1, 0.25, 0.5))
     text = (
         "Gradients are constant and exact, $\\|g\\|^2 = 6$. How large is the mean of $E\\|y^k - x\\|^2$ "
-        f"over the points of the $K = {K}$ local steps of rate {lr}, in a subspace with $\\rho = {rho}$?"
+        f"over the points where the $K = {K}$ local steps of rate {lr} take their gradients, "
+        f"in a subspace with $\\rho = {rho}$?"
     )
     return text, rho * lr**2 * (K - 1) * (2 * K - 1), "$\\rho \\eta^2 \\|g\\|^2 (K - 1)(2K - 1)/6$."
 
@@ -318,8 +319,8 @@ def pull_alone(draw: Draw) -> Asked:
 def total_numbers(draw: Draw) -> Asked:
     rho = draw.choice((0.05, 0.1, 0.2, 0.25))
     text = (
-        "A rate holds with $\\tilde\\eta L = \\min(1/4, \\rho/2)$, and a round sends the share $\\rho = "
-        f"{rho}$. How many numbers are sent for the same bound, in parts of those at $\\rho = 1$?"
+        "A bound is proportional to $1/(\\rho\\tilde\\eta T)$ with $\\tilde\\eta L = \\min(1/4, \\rho/2)$. A round sends "
+        f"the share $\\rho = {rho}$. How many numbers are sent for the same bound, in parts of those at $\\rho = 1$?"
     )
     return text, max(1, 1 / (2 * rho)), "Rounds times share."
 

@@ -11,7 +11,7 @@ from fedtheory.course.exercises import Exercise
 
 def sees(answer: Any) -> str:
     """Of packed rows: which token may see which."""
-    owner = torch.tensor([[0, 0, 1, 1, 1], [2, 2, 2, 3, 3]])
+    owner = torch.tensor([[1, 1, 0, 0, 0], [2, 2, 2, 3, 3]])
     found = answer(owner)
     pairs = lambda wanted: all(bool(found[at]) == is_seen for at, is_seen in wanted.items())
     return first_of(

@@ -52,7 +52,7 @@ def what_fails(answer: Any) -> str:
         return "A set of names is asked for."
     found, names = set(answer), {"SCAFFOLD", "duals carried over", "duals left", "FedAvg"}
     if unknown := found - names:
-        return f"Of the four methods of the picture: {', '.join(sorted(map(str, unknown)))} is none."
+        return f"Take the names that the exercise lists: {', '.join(sorted(map(str, unknown)))} is none of them."
     if "FedAvg" in found:
         return "FedAvg never was at the solution; with a larger rate it rests farther away, which is no leaving."
     if "SCAFFOLD" in found:
