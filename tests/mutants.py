@@ -2605,6 +2605,13 @@ MUTANTS = [
         f"{T_NEWER}[CompressedScaffnew]",
     ),
     Mutant(
+        "a mask is that of the row, not of the client",
+        "algorithms/compressedscaffnew.py",
+        "own.place[clients]",
+        "holders.place[clients.cpu()]",
+        "test_shards.py::test_every_method_plays_alike_in_blocks[CompressedScaffnew]",
+    ),
+    Mutant(
         "masks as if everyone took part",
         "algorithms/tamuna.py",
         "cohort=clients.to(down.cohort)",

@@ -22,7 +22,7 @@ import pytest
 import shards_worker
 import torch
 import torch.distributed as dist
-from cases import ALGORITHMS, regression, start
+from cases import ALGORITHMS, quadratic, regression, start
 from each import each
 from forked import background, ended, forks, torchrun
 from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
@@ -128,6 +128,14 @@ def test_blocks_are_what_decides_the_bits_and_they_change_rounding_only(which):
         assert same(content(one), content(none)), name
         changed += content(one)["server"] != alone(which)[name]["server"]
     assert changed > 0
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_method_plays_alike_in_blocks(name):
+    """A client's lines know it by its id, wherever it is stacked: models agree but for rounding."""
+    p = quadratic(6) if name.startswith("FlexLoRA") else regression(6)
+    models = [run(ALGORITHMS[name], p, 5, sampled=4, blocks=b, x0=start(p)).x for b in (None, 6)]
+    torch.testing.assert_close(models[0], models[1], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 5, 12, 13, 100])

@@ -10,7 +10,7 @@ import torch
 
 from fedtheory.algorithms import scaffnew
 from fedtheory.algorithms.flexlora import Up
-from fedtheory.algorithms.scaffnew import Own, Reply, Scaffnew
+from fedtheory.algorithms.scaffnew import Reply, Scaffnew
 from fedtheory.core import checks
 from fedtheory.core.algorithm import State
 from fedtheory.core.key import Key
@@ -31,16 +31,21 @@ class Holders:
     def draw(key: Key, n: int, s: int) -> "Holders":
         return Holders(torch.randperm(n, generator=key.generator()), n, s)
 
-    def of(self, clients: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """q_i of these clients: (S, d) bool, for vectors like `like`."""
-        first = self.s * torch.arange(like.shape[-1])
-        return ((self.place[clients.cpu(), None] - first) % self.n < self.s).to(like.device)
+    def at(self, place: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """q_i of the clients at these places: (S, d) bool, for vectors like `like`."""
+        first = self.s * torch.arange(like.shape[-1], device=like.device)
+        return (place[:, None] - first) % self.n < self.s
 
     @property
     def control(self) -> float:
         """chi, the largest of the theory where all clients take part: n (s - 1) / (s (n - 1))."""
         n, s = self.n, self.s
         return 1.0 if s == n else n * (s - 1) / (s * (n - 1))
+
+
+@dataclass(frozen=True)
+class Own(scaffnew.Own):
+    place: torch.Tensor  # of each client in its last round's order, (N,) int64
 
 
 @dataclass(frozen=True)
@@ -76,28 +81,31 @@ class CompressedScaffnew(Scaffnew):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         h = x.new_zeros(problem.kept, problem.d)  # sum_i h_i = 0
-        return State(Server(x, problem.n, self._senders(problem.n)), Own(h))
+        place = torch.zeros(problem.kept, dtype=torch.int64, device=x.device)
+        return State(Server(x, problem.n, self._senders(problem.n)), Own(h, place))
 
     def broadcast(self, server: Any, key: Key) -> Down:
         make, dense = partial(Holders.draw, n=server.n, s=server.s), Cost(server.n, 8 * server.n)
         down = super().broadcast(server, key)
         return Down(down.x, down.steps, Seed(key.fold("holders"), make, dense))
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Any, key: Key) -> Any:
+    def client(self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key) -> Any:
         up, _ = yield from super().client(problem, clients, own, down, key)
         holders = self._holders(down)
-        kept = holders.of(clients, up.dy)
+        place = holders.place[clients.cpu()].to(own.place)
+        kept = holders.at(place, up.dy)
         sent = up.dy * kept  # q_i o x_i
-        return Up(sent, kept), Own(own.h - self._pull * holders.control * sent)
+        return Up(sent, kept), Own(own.h - self._pull * holders.control * sent, place)
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
         x = server.x + up.rows.sum(0) / up.kept.sum(0).clamp(min=1)  # x = (1/s) sum_i q_i o x_i
         return Server(x, server.n, server.s), Reply(x)
 
-    def close(self, own: Own, clients: torch.Tensor, down: Any, reply: Reply) -> Own:
+    def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Reply) -> Own:
         holders = self._holders(down)
-        pulled = self._pull * holders.control * (reply.x - down.x.value) * holders.of(clients, own.h)
-        return Own(own.h.index_add(0, clients, pulled))  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
+        kept = holders.at(own.place[clients], own.h)
+        pulled = self._pull * holders.control * (reply.x - down.x.value) * kept
+        return Own(own.h.index_add(0, clients, pulled), own.place)  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
 
     def _holders(self, down: Any) -> Holders:
         return down.holders.value

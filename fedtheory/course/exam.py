@@ -319,8 +319,9 @@ def pull_alone(draw: Draw) -> Asked:
 def total_numbers(draw: Draw) -> Asked:
     rho = draw.choice((0.05, 0.1, 0.2, 0.25))
     text = (
-        "A bound is proportional to $1/(\\rho\\tilde\\eta T)$ with $\\tilde\\eta L = \\min(1/4, \\rho/2)$. A round sends "
-        f"the share $\\rho = {rho}$. How many numbers are sent for the same bound, in parts of those at $\\rho = 1$?"
+        "A bound is proportional to $1/(\\rho\\tilde\\eta T)$ with $\\tilde\\eta L = \\min(1/4, \\rho/2)$. A round "
+        f"sends the share $\\rho = {rho}$. How many numbers are sent for the same bound, "
+        "in parts of those at $\\rho = 1$?"
     )
     return text, max(1, 1 / (2 * rho)), "Rounds times share."
 
