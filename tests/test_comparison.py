@@ -254,3 +254,21 @@ def test_the_lines_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeyp
         assert re.sub(number, "", printed).split() == re.sub(number, "", below).split()
         found = [list(map(float, re.findall(number, one))) for one in (printed, below)]
         assert found[0] == pytest.approx(found[1], rel=0.05)
+
+
+def test_rates_are_tried_as_they_are_given():
+    found = compare_methods(["FedAvg"], PROBLEM, 3, rates=(0.125, 0.1251), seeds=1)
+    assert {0.125, 0.1251} <= found.tried["FedAvg"].keys()
+
+
+def test_a_single_seed_is_refused_before_any_training():
+    seen = []
+    with pytest.raises(ValueError, match="seed=3"):
+        compare_methods([lambda lr: FedAvg(lr, 5)], PROBLEM, 3, seeds=2, seed=3, log=seen.append)
+    assert seen == []
+
+
+def test_bytes_are_means_over_the_seeds():
+    found = compare_methods([FedAvg(0.1, 5)], PROBLEM, 9, seeds=4, dropout=0.5)
+    sent = [history["up_bytes"][-1] for history in found.runs["FedAvg"].histories]
+    assert found.rows()[0]["up_bytes"] == round(sum(sent) / 4) != sent[0]

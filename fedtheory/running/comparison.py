@@ -67,9 +67,9 @@ class Comparison:
         for name, runs in self.runs.items():
             mean, low, high = runs.interval(self.metric)
             row = {"method": name, "lr": self.rates[name], self.metric: mean, "low": low, "high": high}
-            counted = {way: runs.histories[0][way][-1] for way in ("up_bytes", "down_bytes")}
-            seconds = sum(history.seconds[-1] for history in runs.histories) / len(runs.histories)
-            rows.append(row | counted | {"seconds": seconds})
+            mean_of = lambda values: sum(values) / len(values)
+            counted = {way: round(mean_of([h[way][-1] for h in runs.histories])) for way in ("up_bytes", "down_bytes")}
+            rows.append(row | counted | {"seconds": mean_of([h.seconds[-1] for h in runs.histories])})
         better = -1 if self.metric == "accuracy" else 1
         lost = lambda row: row[self.metric] if math.isfinite(row[self.metric]) else better * math.inf
         return sorted(rows, key=lambda row: better * lost(row))
@@ -165,6 +165,8 @@ def compare_methods(
         checks.reject(
             "checkpoint", options["checkpoint"], "none in a comparison", "pass it to run_seeds, method by method"
         )
+    if "seed" in options:
+        checks.reject("seed", options["seed"], "seeds, how many or which", f"pass seeds=[{options['seed']}]")
     if not methods or not rates:
         name = "rates" if methods else "methods"
         checks.reject(name, [], "at least one", "leave rates out" if methods else "pass for example ['FedAvg', 'SSF']")
@@ -205,8 +207,9 @@ def compare_methods(
             tried[name], best[name] = {}, None
             if not isinstance(entry, Algorithm):
                 end = lambda lr, entry=entry: _end(_method(entry, lr), made, rounds, judged, options)
-                scaled = [float(f"{factor.get(name, 1.0) * lr:.2g}") for lr in sorted(rates, reverse=True)]
-                tried[name] = _tune(end, scaled)
+                of_method = factor.get(name, 1.0)
+                scaled = [lr if of_method == 1 else float(f"{of_method * lr:.2g}") for lr in rates]
+                tried[name] = _tune(end, sorted(scaled, reverse=True))
                 lr = min(tried[name], key=lambda lr: tried[name][lr])
                 best[name], entry = lr, _method(entry, lr)
             with may_diverge():
