@@ -164,3 +164,14 @@ def test_what_a_rule_is_made_of():
     refused(lambda: EarlyStopping(patience=0), "patience=0")
     refused(lambda: run(METHODS[0], PROBLEM, 2, stop=EarlyStopping("accuracy")), "metric='accuracy'", "error")
     refused(lambda: run(METHODS[0], PROBLEM, 2, stop=3), "stop=3")
+
+
+def test_a_rule_without_a_metric_is_refused_and_a_metric_may_be_named_bytes():
+    def used_bytes(problem, x):
+        return float(x.norm())
+
+    refused(lambda: run(METHODS[0], PROBLEM, 9, metrics=(), stop=EarlyStopping()), "EarlyStopping.metric=None")
+    history = run(METHODS[0], PROBLEM, 9, metrics=(used_bytes,), stop=EarlyStopping(patience=3, larger=True))
+    assert history["round"][-1] == 9
+    assert "used_bytes" in repr(history)
+    assert Budget(bytes=2 * 10**9).bytes == 2 * 10**9

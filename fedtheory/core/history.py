@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _FORMAT = "fedtheory history 1"
 _SHAPE = {"columns": dict, "diverged": (list, type(None)), "seconds": list, "x": str, "dtype": str}
-_COUNTS = ("scalars", "bytes")  # how the names of the columns end that count what crossed
 T = TypeVar("T")
 _LINES = 6  # of a table that is cut
 Metric = Callable[[Any, torch.Tensor], Any]  # of a problem and a model: a number, a vector, a dict of numbers
@@ -78,9 +77,9 @@ class History:
     """
 
     columns: dict[str, list[float]]
-    state: State
+    state: State = field(compare=False)
     diverged: Divergence | None = None
-    seconds: list[float] = field(default_factory=list, compare=False)
+    seconds: list[Any] = field(default_factory=list, compare=False)
     interrupted: int | None = field(default=None, compare=False)
     stopped: str | None = field(default=None, compare=False)
 
@@ -217,7 +216,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def measured(columns: Mapping[str, Sequence[float]]) -> list[str]:
     """Return names of the metrics among a history's columns."""
-    return [name for name in columns if name != "round" and not name.endswith(_COUNTS)]
+    return [name for name in columns if name not in ("round", *COUNTED)]
 
 
 def choose_column(metric: str | None, columns: Mapping[str, Sequence[float]]) -> str:

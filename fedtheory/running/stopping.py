@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fedtheory.core import checks
-from fedtheory.core.history import History, choose_column
+from fedtheory.core.history import History, choose_column, measured
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class EarlyStopping:
         checks.number("least", self.least, 0.0)
 
     def __call__(self, history: History) -> bool:
+        if self.metric is None and not measured(history.columns):
+            checks.reject("EarlyStopping.metric", None, "a metric in the run", "pass metrics=('loss',) to run")
         name = choose_column(self.metric, history.columns)
         larger = name == "accuracy" if self.larger is None else self.larger
         best, since = float("inf"), 0
@@ -54,7 +56,7 @@ class Budget:
         if self.bytes is None and self.seconds is None:
             checks.reject("Budget", (), "bytes or seconds", "pass for example Budget(bytes=10**9)")
         if self.bytes is not None:
-            checks.whole("bytes", self.bytes, 0)
+            checks.whole("bytes", self.bytes, 0, 2**63 - 1)
         if self.seconds is not None:
             checks.number("seconds", self.seconds, 0.0)
 
