@@ -6,6 +6,7 @@ python tests/test_shards.py FOLDER 50 [RECORD]    kill a process fifty times; wh
 import importlib.util
 import json
 import os
+import pickle
 import platform
 import random
 import re
@@ -25,9 +26,22 @@ import torch.distributed as dist
 from cases import ALGORITHMS, quadratic, regression, start
 from each import each
 from forked import background, ended, forks, torchrun
-from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
+from shards_worker import BLOCKS, ROUNDS, content, jobs, normalised, resumed, specs
 
-from fedtheory import SSF, Coordinate, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
+from fedtheory import (
+    SSF,
+    Coordinate,
+    FedAvg,
+    FedCom,
+    FedSub,
+    Key,
+    LocalLayers,
+    Scaffold,
+    Spherical,
+    cli,
+    play_round,
+    run,
+)
 from fedtheory.algorithms.ssf import Own
 from fedtheory.core import engine
 from fedtheory.core.files import write_atomic
@@ -461,3 +475,10 @@ if __name__ == "__main__":
     if len(sys.argv) > 3:
         write_atomic(Path(sys.argv[3]), (json.dumps(given, indent=1) + "\n").encode())
     print(said_of(given))
+
+
+def test_local_layers_can_be_sent_to_another_process():
+    own = run(LocalLayers(Scaffold(0.05, 2)), normalised(), 1, sampled=3, metrics=()).state.own
+    again = pickle.loads(pickle.dumps(own))
+    assert type(again) is type(own)
+    assert all(torch.equal(getattr(again, name), getattr(own, name)) for name in vars(own))

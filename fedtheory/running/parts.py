@@ -369,7 +369,8 @@ def _kind(around: type | None) -> type:
     """What a client keeps, where a method's is of the type `around`."""
     names = () if around is None else field_names(around)
     columns = [(name, torch.Tensor) for name in (*names, "local")]
-    return make_dataclass("Own", columns, frozen=True, namespace={"around": around})
+    namespace = {"around": around, "__reduce__": lambda self: (_with, (_without(self), self.local))}
+    return make_dataclass("Own", columns, frozen=True, namespace=namespace)
 
 
 def _with(own: Any, local: torch.Tensor) -> Any:
