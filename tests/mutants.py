@@ -255,7 +255,7 @@ MUTANTS = [
         T_TRAFFIC,
     ),
     Mutant("edges are not heeded", "core/engine.py", "for edge in edges)})", "for edge in edges[:0])})", T_BLOCKS),
-    Mutant("closed rows are not kept", "core/loop.py", "leaf[a:b].copy_(new), own", "leaf, own", T_ONE),
+    Mutant("closed rows are not kept", "core/loop.py", "else leaf[a:b].copy_(new)", "else leaf", T_ONE),
     Mutant(
         "rows of a part that lie elsewhere",
         "running/private_rows.py",
@@ -1289,8 +1289,8 @@ MUTANTS = [
     Mutant(
         "a checkpoint without its crops",
         "core/problem.py",
-        "name not in self._apart:",
-        'name not in (*self._apart, "augment"):',
+        "name not in self._apart and",
+        'name not in (*self._apart, "augment") and',
         f"{AUGMENTED}::test_a_run_that_was_cut_off_goes_on_with_the_same_bits",
     ),
     Mutant(
@@ -2214,8 +2214,8 @@ MUTANTS = [
     Mutant(
         "idle clients move",
         "core/loop.py",
-        "if problem.uneven and not algorithm.gradient_only and not algorithm.own_steps",
-        "if False",
+        "    if not algorithm.own_steps:",
+        "    if False:",
         "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
     ),
     Mutant(

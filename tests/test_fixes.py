@@ -238,7 +238,7 @@ def followed(said: str, given: dict[str, Any]) -> dict[str, Any]:
     if expected.startswith("one of "):
         one = re.findall(r"'([^']*)'", expected)[0]
         return given | {at: (one,) if isinstance(given[at], tuple) else one}
-    if re.search(r"within these bounds|take fewer|at most the", fix):
+    if re.search(r"within these bounds|take fewer|from 1 to the", fix):
         return given | {at: bounded(expected)}
     for words, value in (("a plain float", 0.5), ("a plain integer", 1), ("pass an integer", 1), ("in quotes", "text")):
         if fix.endswith((words, f"{words} for {at}")):

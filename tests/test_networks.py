@@ -33,6 +33,7 @@ from fedtheory import (
     LowRank,
     Scaffold,
     Spherical,
+    play_round,
     run,
 )
 from fedtheory.core.checks import free_bytes
@@ -496,6 +497,8 @@ def test_clients_that_are_done_stand_still_or_the_method_is_refused(refused, all
     if refused is not None:
         with pytest.raises(ValueError, match=f"epochs=2: .*{refused.name}.*Fix: "):
             run(refused, p, 1, metrics=())
+        with pytest.raises(ValueError, match=f"epochs=2: .*{refused.name}.*Fix: "):
+            play_round(refused, p, refused.init(p, p.start(), Key(0)), p.clients, 0)
         run(refused, even, 1, metrics=())
     state = allowed.init(p, p.start(), Key(0))
     down = allowed.broadcast(state.server, Key(1))

@@ -5,7 +5,7 @@ import math
 import multiprocessing
 import pickle
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pytest
@@ -349,3 +349,83 @@ def test_what_would_spoil_a_run_without_a_word_is_refused(algorithm, problem, op
 def test_a_list_of_ranks_is_told_to_be_a_tuple():
     with pytest.raises(TypeError, match=r"rank=\[3, 1\].* Fix: pass a tuple"):
         Spherical([3, 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    x: torch.Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    dy: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Kept:
+    h: torch.Tensor
+
+
+@dataclass(frozen=True)
+class InPlace(fedtheory.Algorithm):
+    """Controls that `close` changes in place; messages with slots and of keywords; a field that is called algorithm."""
+
+    lr: float = 0.1
+    local_steps: int = 3
+    algorithm: object = None
+    name = "in place"
+
+    def init(self, problem: Any, x: torch.Tensor, key: Key) -> State:
+        return State(Slotted(x), Kept(x.new_zeros(problem.kept, len(x))))
+
+    def broadcast(self, server: Any, key: Key) -> Any:
+        return Slotted(server.x)
+
+    def client(self, problem: Any, clients: torch.Tensor, own: Any, down: Any, key: Key) -> Any:
+        y = down.x.expand(len(clients), -1)
+        for xi in problem.draw(clients, self.local_steps, key.fold("b")):
+            y = y - self.lr * (problem.grads(y, xi) + own.h)
+            yield y
+        return Named(dy=y - down.x), own
+
+    def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> Any:
+        return Slotted(server.x + up.dy.mean(0)), Kept(up.dy.mean(0, keepdim=True))
+
+    def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
+        own.h[clients] += 0.1 * reply.h
+        return own
+
+
+@pytest.mark.parametrize("options", [{"blocks": 1}, {"blocks": 4}, {"chunk": 2}], ids=str)
+def test_private_rows_changed_in_place_stay_changed(options):
+    """In blocks too, whatever a method's fields are called and its messages are made of."""
+    for algorithm in (InPlace(), InPlace(algorithm=FedAvg(0.1, 5))):
+        one, other = (run(algorithm, QUADRATIC, 3, **some) for some in ({}, options))
+        torch.testing.assert_close(one.state.own.h, other.state.own.h)
+        torch.testing.assert_close(one.x, other.x)
+
+
+class Cached(Quadratic):
+    @cached_property
+    def twice(self) -> torch.Tensor:
+        return 2 * self.H
+
+    def loss(self, x: torch.Tensor, scale: float = 1.0) -> float:
+        return scale * super().loss(x) + 0 * float(self.twice.sum())
+
+
+def test_a_property_that_is_cached_makes_no_other_problem(tmp_path):
+    problem = of_class(Cached)
+    run(FedAvg(0.1, 5), problem, 2, metrics=("loss",), checkpoint=tmp_path)
+    assert run(FedAvg(0.1, 5), problem, 4, metrics=("loss",), checkpoint=tmp_path)["round"][-1] == 4
+    assert problem.loss(problem.start(), scale=2.0) == 2 * problem.loss(problem.start())
+
+
+def test_a_field_may_have_a_type_that_is_known_to_type_checkers_only():
+    @dataclass(frozen=True)
+    class Mine(FedAvg):
+        more: "Unknown | None" = None  # noqa: F821
+
+    assert Mine(0.1, 5).more is None
+    with pytest.raises(TypeError, match=r"lr='0\.1'"):
+        Mine("0.1", 5)

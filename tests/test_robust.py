@@ -4,6 +4,7 @@ import gc
 import hashlib
 import io
 import json
+import math
 import os
 import pickle
 import random
@@ -58,7 +59,7 @@ from fedtheory import (
 from fedtheory.algorithms.fedavg import Server as FedAvgServer
 from fedtheory.core import checks, files, loop
 from fedtheory.core.algorithm import State
-from fedtheory.core.history import Divergence
+from fedtheory.core.history import Divergence, History
 from fedtheory.core.loop import sample_clients
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.problems.models.networks import network
@@ -1055,3 +1056,22 @@ def test_temporary_files_are_new(tmp_path, monkeypatch):
         files.write_atomic(tmp_path / "new", b"new")
     assert (tmp_path / "known.txt").read_text() == "known"
     assert link.is_symlink()
+
+
+def test_a_seed_that_costs_more_than_its_value_is_no_damage(tmp_path):
+    """In one dimension a basis is one number, and its key two: `saved_bytes` is negative."""
+    problem = Quadratic.random(5, 1, Key(0), dtype=torch.float32)
+    run(SSF(0.1, 5), problem, 4, checkpoint=tmp_path)
+    history = run(SSF(0.1, 5), problem, 6, checkpoint=tmp_path)
+    assert history["saved_bytes"][-1] < 0
+    assert math.isnan(history.seconds[0])
+
+
+def test_a_resumed_runs_history_comes_back_from_its_file(tmp_path):
+    problem, method = Quadratic.random(5, 3, Key(0)), FedAvg(0.1, 5)
+    run(method, problem, 2, checkpoint=tmp_path)
+    history = run(method, problem, 4, checkpoint=tmp_path)
+    history.save(tmp_path / "history.json")
+    again = History.load(tmp_path / "history.json")
+    assert again == history
+    assert math.isnan(again.seconds[0])

@@ -268,7 +268,7 @@ METHODS = [
     Method(
         "FLSS",
         "subspace",
-        lambda o: FLSS(o.lr, o.local_steps, rank=max(1, o.rounds // 10), warm_up=o.rounds // 2),
+        lambda o: FLSS(o.lr, o.local_steps, rank=max(1, o.rounds // 10), warm_up=max(1, o.rounds // 2)),
         Card(
             "Changes are projected on the main directions of the global updates so far.",
             "warm-up: FedAvg; then x += P P^T mean(y_i - x), P the SVD of past updates",

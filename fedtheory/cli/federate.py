@@ -41,7 +41,7 @@ def show(options: argparse.Namespace) -> None:
         "nodes", options.nodes, 1, problem.n, f"start at most one node for each of {problem.n} clients"
     )
     if options.sampled is not None:
-        checks.whole("sampled", options.sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
+        checks.whole("sampled", options.sampled, 1, problem.n, f"sample from 1 to the {problem.n} clients there are")
     metrics = registry.problem(options.problem).metrics
     with tempfile.TemporaryDirectory(prefix="fedtheory-") as folder:
         held = [local.clients_of(node, nodes, problem.n) for node in range(nodes)]

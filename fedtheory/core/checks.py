@@ -125,7 +125,11 @@ _FIXES = {  # by the name of a type: what to pass
 }
 _FIXES_OF_NAMES = {  # of an argument: what to pass in the place of a value of another type
     "seed": lambda value: "pass seed=0; run_seeds takes several as seeds=",
-    "sampled": lambda value: f"pass a number of clients, as sampled=round({value} * problem.n)",
+    "sampled": lambda value: (
+        f"pass a number of clients, as sampled=round({value} * problem.n)"
+        if isinstance(value, float)
+        else "pass a number of clients; sampler=Cyclic(S), Weighted(S) or Available(trace) choose who they are"
+    ),
     "x0": lambda value: (
         "pass torch.nn.utils.parameters_to_vector(x0.parameters()).detach()"
         if hasattr(value, "parameters")
@@ -223,9 +227,17 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
 
 @cache
 def _hints(of: Any) -> dict[str, Any]:
-    hints = get_type_hints(of)
-    hints.pop("return", None)
-    return hints
+    known: dict[str, Any] = {}
+    while True:
+        try:
+            hints = get_type_hints(of, localns=known or None)
+        except NameError as error:  # imported for type checkers only, or local to a function
+            if error.name is None or error.name in known:
+                raise
+            known[error.name] = Any
+        else:
+            hints.pop("return", None)
+            return hints
 
 
 def tidy(instance: Any) -> None:

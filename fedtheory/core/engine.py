@@ -26,7 +26,7 @@ def map_leaves(apply: Callable[..., torch.Tensor], first: T, *others: T) -> T:
     if first is None:
         return first
     parts, names = (first, *others), field_names(type(first))
-    return type(first)(*[apply(*[getattr(part, name) for part in parts]) for name in names])
+    return type(first)(**{name: apply(*[getattr(part, name) for part in parts]) for name in names})
 
 
 def drain(steps: Generator[Any, None, T]) -> T:

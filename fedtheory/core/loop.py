@@ -144,6 +144,7 @@ def play_round(
     (torch.Size([2, 5]), 80)
     """
     ids, key, algorithm = checks.clients("clients", clients, problem.n), Key.of(key), algorithm.on(problem)
+    _require_steps(algorithm, problem)
     _require_state(problem, state)
     lag_of = dict(zip(ids, _require_lags(lags, len(ids))))
     if not set(dropped) < set(ids):
@@ -259,7 +260,7 @@ def _look_at_stacks(
     ids = exchange.rows[some].cpu()
     given = [
         state.server.x,
-        *(leaf for part in (exchange.down, mine) if is_dataclass(part) for leaf in vars(part).values()),
+        *(getattr(part, f.name) for part in (exchange.down, mine) if is_dataclass(part) for f in fields(part)),
     ]
     scale = max(float(leaf.double().norm()) for leaf in given if isinstance(leaf, torch.Tensor))
     up, _ = engine.run_clients(algorithm, problem, ids, mine, exchange.down, key, len(ids))
@@ -287,14 +288,17 @@ def _settle(
     own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, mine, new), state.own, exchange.own)
     if not cut or own is None:
         return State(exchange.server, algorithm.close(own, mine, exchange.down, exchange.reply))
-    if type(getattr(algorithm, "algorithm", algorithm)).close is Algorithm.close:
+    if type(algorithm.algorithm if isinstance(algorithm, Watched) else algorithm).close is Algorithm.close:
         return State(exchange.server, own)
     for a, b in pairwise(edge - start for edge in cut):
         block = engine.map_leaves(lambda leaf: leaf[a:b].clone(), own)  # noqa: B023  # called at once
         inside = mine[(mine >= a) & (mine < b)] - a
         closed = algorithm.close(block, inside, exchange.down, exchange.reply)
-        if closed is not block:
-            engine.map_leaves(lambda leaf, new: leaf[a:b].copy_(new), own, closed)  # noqa: B023
+        engine.map_leaves(
+            lambda leaf, new: leaf if torch.equal(leaf[a:b], new) else leaf[a:b].copy_(new),  # noqa: B023
+            own,
+            closed,
+        )
     return State(exchange.server, own)
 
 
@@ -332,7 +336,7 @@ def _wrong(extra: dict[str, Any], n: int, names: Sequence[str]) -> str | None:
     right = {
         "every": extra["every"] >= 1,
         "last_seen": len(extra["last_seen"]) == n and all(-1 <= seen < t for seen in extra["last_seen"]),
-        "up, down": all(len(extra[way]) == len(Cost._fields) and min(extra[way]) >= 0 for way in sizes),
+        "up, down": all(len(extra[way]) == len(Cost._fields) and min(extra[way][:2]) >= 0 for way in sizes),
         "columns": list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in kept)) == list(names)
         and {len(column) for column in kept.values()} == {len(done)},
         "columns.round": all(0 <= r <= t for r in done) and all(a < b for a, b in pairwise(done)),
@@ -383,7 +387,7 @@ class Plan:
     def __post_init__(self) -> None:
         algorithm, problem = self.algorithm, self.problem
         checks.whole("rounds", self.rounds, 0, checks.MOST_ROUNDS)
-        checks.whole("sampled", self.sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
+        checks.whole("sampled", self.sampled, 1, problem.n, f"sample from 1 to the {problem.n} clients there are")
         checks.number("dropout", self.dropout, 0.0, 1.0)
         checks.whole("every", self.every, 1)
         if self.chunk is not None:
@@ -395,21 +399,26 @@ class Plan:
             value = f"{self.sampled} of {problem.n}, dropout={self.dropout}"
             checks.reject("sampled", value, "all clients in every round", "leave out sampled and dropout")
         _require_rates(algorithm, problem, self.rounds, self.schedule)
-        if problem.uneven and not algorithm.gradient_only and not algorithm.own_steps:
-            own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
-            fix = "construct the problem with epochs=None, or leave these terms out"
-            checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
-        K = getattr(algorithm, "local_steps", None)
-        if problem.uneven and not algorithm.gradient_only and problem.steps != K:
-            checks.reject(
-                "local_steps", K, f"{problem.steps}, as the client with most", "pass local_steps=problem.steps"
-            )
+        _require_steps(algorithm, problem)
         nothing = int((problem.weights.to(problem.dtype) == 0).sum())
         if getattr(algorithm, "weighted", False) and (
             nothing >= self.sampled or (nothing and (self.dropout or self.sampler is not None))
         ):
             what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
             checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
+
+
+def _require_steps(algorithm: Algorithm, problem: Problem) -> None:
+    """A method of several local steps suits clients of which some have fewer batches. Raises ValueError."""
+    if not problem.uneven or algorithm.gradient_only:
+        return
+    if not algorithm.own_steps:
+        own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
+        fix = "construct the problem with epochs=None, or leave these terms out"
+        checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
+    K = getattr(algorithm, "local_steps", None)
+    if problem.steps != K:
+        checks.reject("local_steps", K, f"{problem.steps}, as the client with most", "pass local_steps=problem.steps")
 
 
 def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -88,11 +88,11 @@ class Constants:
     f_star: float | None = None
 
 
-def _at_a_model(evaluate: Callable[[Any, torch.Tensor], Any]) -> Callable[[Any, torch.Tensor], Any]:
+def _at_a_model(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(evaluate)
-    def evaluated(self: Any, x: torch.Tensor) -> Any:
+    def evaluated(self: Any, x: torch.Tensor, *more: Any, **named: Any) -> Any:
         checks.tensor("x", x, (self.d,), finite=False)
-        return evaluate(self, x)
+        return evaluate(self, x, *more, **named)
 
     return evaluated
 
@@ -313,14 +313,14 @@ class Problem(ABC):
     def fingerprint(self) -> str:
         """SHA-256 over the problem's data, to tell one problem from another (16 hex digits).
 
-        That is all its attributes but device and constants, and but how clients are stacked: numbers, texts, tensors,
-        arrays and networks, also within tuples, lists, sets, dicts, dataclasses and other objects. Of a function its
-        name, its instructions and the plain values that it has captured count. Of an object that does not say what it
-        holds, only its type, with a warning.
+        That is all its attributes but device, constants, cached properties and how clients are stacked. They are
+        numbers, texts, tensors, arrays and networks, also within containers, dataclasses and other objects. Of a
+        function its name, its instructions and the plain values that it has captured count. Of an object
+        that does not say what it holds, only its type, with a warning.
         """
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):
-            if name not in self._apart:
+            if name not in self._apart and not isinstance(getattr(type(self), name, None), cached_property):
                 for part in fingerprints.content_bytes(name, value, unread):
                     digest.update(part)
         if unread:

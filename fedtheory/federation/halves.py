@@ -105,7 +105,7 @@ class ServerHalf:
         x0: torch.Tensor | None = None,
         schedule: Schedule | None = None,
     ) -> None:
-        fix = f"sample at most the {problem.n} clients there are"
+        fix = f"sample from 1 to the {problem.n} clients there are"
         self.sampled = problem.n if sampled is None else checks.whole("sampled", sampled, 1, problem.n, fix)
         algorithm = algorithm.on(problem)
         self.problem, self.full, self.schedule = problem, algorithm, schedule

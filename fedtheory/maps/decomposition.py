@@ -472,7 +472,7 @@ class Decomposition(ABC):
 
 @cache
 def _for_network(whole: Decomposition, layout: Layout, step: float) -> Decomposition:
-    for k in range(math.ceil(whole.ratio / step)):
+    for k in range(math.ceil(whole.ratio / step - 1e-9)):
         lowered = replace(whole, ratio=whole.ratio - k * step)
         if sum(part.size for part in lowered.parts(layout)) <= (whole.ratio + step) * layout.size:
             return lowered
