@@ -142,10 +142,17 @@ def test_verdicts_that_stay_if_errors_are_limited_together():
 
 
 def test_a_run_that_diverges_in_print():
-    assert verdicts.diverged([True, True], "paper's")[0] == MATCHES
-    assert verdicts.diverged([False, False], "paper's")[0] == AGAINST
+    """All or none of five seeds: of fair coins seldomer than one in twenty."""
+    assert verdicts.diverged([True] * 5, "paper's")[0] == MATCHES
+    assert verdicts.diverged([False] * 5, "paper's")[0] == AGAINST
+    assert [verdicts.diverged([lost] * 4, "paper's")[0] for lost in (True, False)] == [OPEN, OPEN]
     assert verdicts.diverged([True, False], "paper's")[0] == OPEN
     assert verdicts.diverged([True, True], "reduced")[0] == UNTESTED
+
+
+def test_an_error_that_is_not_finite_is_a_run_that_diverged():
+    assert verdicts.judge(above(), (math.inf,) * 3, 6, "paper's")[0] == OPEN
+    assert verdicts.judge(above(), (math.inf,) * 3, 6, "paper's", 6)[0] == AGAINST
 
 
 def test_a_level_that_is_not_comparable_is_set_against_a_rival():

@@ -21,7 +21,6 @@ SAME = {  # a cell that states what another one does -> the other
     "decomfl/fig2b: scalars, FedAvg / P = 10 (above)": "decomfl/fig2a: scalars, FedAvg / K = 1 (above)",
     "mud/table2: CIFAR-10 N1 FedMUD+AAD": "mud/table2: CIFAR-10 N1 FedMUD+F < FedMUD+AAD",
     "flss/table3: ResNet-18 epochs=5 FedAvg+FLSS": "flss/table1: update, sr=1",
-    "flss/table4: CIFAR-10 beta=0.5 FedAvg+FLSS": "flss/table3: CNN epochs=5 FedAvg+FLSS",
 }
 
 

@@ -7,8 +7,9 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
     same order          a count that is not equal to the printed number, within a factor of 1.5 of it
     direction holds     the same for a side, where data, network or length are others
     inconclusive        the interval lies on both sides of the region's edge (it is said from how many seeds on it is
-                        more likely than not decided), there is one seed, runs are alike in fewer than six seeds and so
-                        have no interval, or some diverge (all, where data, network or length are others)
+                        more likely than not decided), there is one seed, or some diverge (all, where data, network or
+                        length are others). Runs that are all alike have no interval: on a side six seeds decide, and
+                        five of a run that diverges in print, since then fewer than half of its runs do
     direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
                         same run would not decide, and only the paper's own can contradict
     contradicted        the paper's data, network and length, and the whole interval lies outside
@@ -41,6 +42,7 @@ TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
 _FACTOR = 1.5
 _ALIKE_SEEDS = 6  # from so many on, all on one side, a sign test rejects a fair coin at 5%
+_FINITE_SEEDS = 5  # from so many on, all finite or none, one side of it is enough
 
 
 def turned(verdict: str) -> str:
@@ -120,7 +122,7 @@ def judge(region: Region, found: _Interval, seeds: int, ran: str, lost: int = 0)
         lost: in how many the run of the statement diverged; 0 and NaN: that which it is compared with did.
     """
     checks.choice("ran", ran, RUNS)
-    mean, low, high = found
+    mean, low, high = found if all(map(math.isfinite, found)) else (math.nan,) * 3
     if seeds == 0 or not ran:
         return UNTESTED, "not run"
     if ran == "smoke":
@@ -198,6 +200,8 @@ def diverged(lost: Sequence[bool], ran: str) -> tuple[str, str]:
         return UNTESTED, "whether it diverges is compared on the paper's data, network and length only"
     if any(lost) and not all(lost):
         return OPEN, f"diverges in {sum(lost)} of {len(lost)} seeds"
+    if len(lost) < _FINITE_SEEDS:
+        return OPEN, f"the same in all seeds: {_FINITE_SEEDS} at least decide"
     return (MATCHES, "diverges here too") if all(lost) else (AGAINST, "finite here")
 
 

@@ -173,7 +173,8 @@ CONCLUSIONS = [
         ("decomfl.table4", "decomfl.eq10.use"),
         "Plan for the model and its largest layer at a client: 1.1 times the model for OPT-1.3B, twice for the small "
         "network here. "
-        "The table's d leaves that layer out; the text adds it and calls it negligible. "
+        "The table's d leaves that layer out; the text adds it and calls it typically negligible. "
+        "For the server we read that as below 1% of the model. "
         "The server keeps the rounds that some client still needs: up to half of a small model, almost nothing beside "
         "a large one. "
         "As printed, a slip in an index makes a client play one round twice; ours does not.",
