@@ -1,6 +1,8 @@
 """Any module, loss and data: plain PyTorch's numbers, masks by the key alone, one line for what does not fit."""
 
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -164,6 +166,24 @@ def test_a_run_with_dropout_does_not_hang_on_stacking_or_company(build, epochs):
         torch.testing.assert_close(whole.x, apart.x)
     other = Supervised(made(build), nn.CrossEntropyLoss(), data, Key(1), **options)
     assert not torch.equal(run(FedAvg(0.1, steps), p, 1).x, run(FedAvg(0.1, steps), other, 1).x)
+
+
+class Meeting(nn.Module):
+    """Two threads are in it at the same time."""
+
+    both = threading.Barrier(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.both.wait(60)
+        return x
+
+
+def test_threads_note_the_shapes_of_masks_apart():
+    module = nn.Sequential(nn.Dropout(0.5), Meeting(), nn.Dropout(0.25))
+    scored = layers.Scored(module, nn.MSELoss(), "moments")
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(scored.shapes_of_masks, [torch.zeros(2, 3)] * 2))
+    assert found == [[((2, 3), 0.5), ((2, 3), 0.25)]] * 2
 
 
 def test_masks_drop_the_share_that_the_layer_names_and_keep_the_mean():

@@ -1,5 +1,6 @@
 """Layers that act differently in training, as functions of what they are given: dropout, attention, normalisation."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -199,10 +200,10 @@ class Scored(nn.Module):
 
     def shapes_of_masks(self, inputs: torch.Tensor) -> list[tuple[torch.Size, float]]:
         """What is drawn for a batch of inputs (b, ...), layer by layer: shape and probability."""
-        self.given.shapes = found = []
+        own = copy.deepcopy(self, {id(one): one for one in (*self.parameters(), *self.buffers())})
+        own.given.shapes = found = []  # a copy's, as several threads ask at once
         with torch.no_grad():
-            self(inputs)
-        self.given.shapes = None
+            own(inputs)
         return found
 
 
