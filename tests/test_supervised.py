@@ -493,6 +493,15 @@ def test_accuracy_is_of_the_test_data_and_only_of_classes():
     assert Supervised(made(mlp), nn.MSELoss(), regression()).metrics == ("loss",)
 
 
+def test_one_output_has_no_accuracy():
+    """Its largest output is always class 0, whatever the loss makes of it."""
+    binary = lambda out, y: nn.functional.binary_cross_entropy_with_logits(out[:, 0], y.to(out))
+    data = [(x, (x.sum(1) > 0).long()) for x in inputs(3).split(SIZES)]
+    p = Supervised(made(mlp), binary, data)
+    assert p.metrics == ("loss",)
+    refused(lambda: p.accuracy(p.start()), "metrics='accuracy'")
+
+
 class Noisy(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -599,7 +599,9 @@ class Supervised(Minibatches):
     def _require_classes(self) -> None:
         if not self._classes():
             fix = "record 'loss', or pass a function (problem, x) -> number as a metric"
-            checks.reject("metrics", "accuracy", "whole-number targets, one a row of outputs (b, classes, ...)", fix)
+            checks.reject(
+                "metrics", "accuracy", "whole-number targets, one a row of outputs (b, classes > 1, ...)", fix
+            )
 
     def _right(self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]) -> int:
         return sum(int(some.sum()) for some in self._correct(x, inputs, targets, moments))
@@ -663,12 +665,12 @@ class Supervised(Minibatches):
         return [pair.expand(2, part.channels) for _, part in self.scored.norms if not part.running]
 
     def _classes(self) -> bool:
-        """Whether the targets are classes of outputs (b, classes, ...)."""
+        """Whether the targets are classes of outputs (b, classes, ...), two or more."""
         y = self.targets
         if y.is_floating_point():
             return False
         out = self._one_output()
-        return out.dim() == y.dim() + 1 and out.shape[2:] == y.shape[1:]
+        return out.dim() == y.dim() + 1 and out.shape[1] > 1 and out.shape[2:] == y.shape[1:]
 
     def _one_output(self) -> torch.Tensor:
         """Of the first sample, (1, ...)."""
