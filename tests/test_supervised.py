@@ -444,6 +444,21 @@ def test_moments_are_those_of_all_data_where_each_client_looks_at_all():
     torch.testing.assert_close(pair, torch.stack([p.inputs.mean(0), p.inputs.var(0, correction=0)]))
 
 
+class Scaled(nn.BatchNorm1d):
+    def forward(self, h):
+        return 2 * super().forward(h)
+
+
+def test_a_subclass_of_batch_normalisation_keeps_its_own_forward():
+    """In eval mode it is called as it is; in training mode it mixes the samples of a batch."""
+    net = lambda: nn.Sequential(nn.Linear(3, 4), Scaled(4), nn.Linear(4, 1))
+    refused(lambda: Supervised(made(net), nn.MSELoss(), regression()), "module=", "nn.BatchNorm")
+    module = made(net).eval()
+    p = Supervised(module, nn.MSELoss(), regression())
+    with torch.no_grad():
+        torch.testing.assert_close(p.outputs(p.start(), p.inputs), module(p.inputs))
+
+
 def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses(tmp_path):
     p = Supervised(made(normed), nn.CrossEntropyLoss(), images(), batch=7, norm="local", test=images())
     history = run(LocalLayers(FedAvg(0.1, 3)), p, 6, sampled=2)

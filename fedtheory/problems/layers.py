@@ -14,6 +14,7 @@ Loss = Callable[[Any, Any], torch.Tensor]  # outputs (b, ...), targets (b, ...) 
 NORMS = ("moments", "shared", "local")
 _DROPOUTS = {nn.Dropout: 0, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  # -> trailing axes dropped together
 STATISTICS = ("running_mean", "running_var")
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 class Given:
@@ -284,7 +285,7 @@ def _own(part: nn.Module | None, given: Given, running: bool) -> nn.Module | Non
     if type(part) is nn.GRU and not part.bidirectional and not (part.training and part.dropout):
         part.__class__ = _GRU
         return part
-    if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
+    if isinstance(part, _NORMS) and type(part) in _NORMS and (part.training or part.running_mean is None):
         return Norm(part, given, running)
     return None
 
