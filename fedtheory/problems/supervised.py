@@ -242,12 +242,16 @@ class Supervised(Minibatches):
         said, at = type(self.scored.module).__name__, self._tried()
         some, targets = self.inputs[at], self.targets[at]
         x, moments = modules.moved(self.start()), self._plain_moments()
+        held = modules.buffers(self.scored.module)
         try:
             outputs = self._outputs(x, some, moments)
         except Exception as error:
             self._require_tensor(some)
             expected = f"a module that takes inputs {tuple(some.shape)} of {some.dtype}"
             checks.reject("module", said, expected, samples.hint_of_inputs(some, error))
+        if changed := modules.changed(self.scored.module, held):
+            fix = f"call eval() on the part with {changed[0]}, or leave that buffer alone in forward"
+            checks.reject("module", said, "a module whose buffers stay as they are", fix)
         shape = tuple(outputs.shape)
         self._require_pairs(outputs)
         loss_of = lambda index: self._evaluated(x, self.inputs[index], self.targets[index], moments)

@@ -475,17 +475,26 @@ def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said:
     return _Trial(weights, images, logits.detach().to(images.dtype), slope)
 
 
+def buffers(module: nn.Module) -> dict[str, torch.Tensor]:
+    """Copies of its dense buffers, by name."""
+    return {name: own.clone() for name, own in module.named_buffers() if own.layout == torch.strided}
+
+
+def changed(module: nn.Module, held: dict[str, torch.Tensor]) -> list[str]:
+    """Names of the dense buffers that are other than `held`."""
+    kept = lambda name, own: name in held and torch.allclose(own, held[name], 0, 0, True)
+    return [name for name, own in buffers(module).items() if not kept(name, own)]
+
+
 @torch.no_grad()
 def _require_steady(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said: str) -> None:
     """An image's logits hang on it and on the weights alone. Raises ValueError."""
     module = _carrying(module, weights)
-    held = {name: own.clone() for name, own in module.named_buffers()}
+    held = buffers(module)
     first = module(images).to(images.dtype)
-    kept = lambda name, own: name in held and torch.allclose(own, held[name], 0, 0, True)
-    changed = [name for name, own in module.named_buffers() if not kept(name, own)]
-    if changed:
+    if names := changed(module, held):
         fix = "call module.eval() first, which normalises by the averages it has, or normalise by groups"
-        checks.reject("network", said, f"a module whose buffers stay as they are ({changed[0]} does not)", fix)
+        checks.reject("network", said, f"a module whose buffers stay as they are ({names[0]} does not)", fix)
     if not alike(module(images).to(images.dtype), first):
         checks.reject("network", said, "a module that gives the same output twice", "let it remember nothing")
     try:
