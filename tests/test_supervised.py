@@ -467,6 +467,60 @@ def test_a_subclass_of_batch_normalisation_keeps_its_own_forward():
         torch.testing.assert_close(p.outputs(p.start(), p.inputs), module(p.inputs))
 
 
+class Swapped(nn.Module):
+    """Registers its layers of batch normalisation in another order than it calls them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last, self.first, self.unused = nn.BatchNorm1d(5), nn.BatchNorm1d(4), nn.ReLU()
+        self.one, self.other, self.head = nn.Linear(3, 4), nn.Linear(4, 5), nn.Linear(5, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.last(self.other(self.first(self.one(x)).relu())))
+
+
+def test_moments_belong_to_their_layer_in_whatever_order_layers_are_called():
+    p, module = Supervised(made(Swapped), nn.MSELoss(), regression(), batch=60), made(Swapped)
+    module.load_state_dict(p.export(p.start()))
+    torch.testing.assert_close(module.first.running_mean, module.one(p.inputs).mean(0).detach())
+    with torch.no_grad():
+        loss = nn.functional.mse_loss(module.eval()(p.inputs), p.targets)
+    assert p.loss(p.start()) == pytest.approx(float(loss))
+
+
+def test_a_layer_with_moments_runs_once():
+    """Otherwise it has none, or several; running statistics do not mind."""
+    norm, unused = nn.BatchNorm1d(3), made(Swapped)
+    module = nn.Sequential(norm, nn.Linear(3, 3), norm, nn.Linear(3, 1))
+    of = lambda module, **options: Supervised(made(lambda: module), nn.MSELoss(), regression(), **options)
+    refused(lambda: of(module), "module='0 runs 2 times'", "a layer for each place", "norm='shared'")
+    p = of(module, norm="shared")
+    assert [layer.name for layer in p.layout.layers if "running" in layer.name] == ["0.running_mean", "0.running_var"]
+    unused.unused = nn.BatchNorm1d(2)
+    refused(lambda: of(unused), "module='unused runs 0 times'", "take it out")
+    assert of(unused, norm="shared").n == 3
+
+
+class OverTime(nn.Module):
+    """Normalises (time, sample) rows, the time first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.head = nn.BatchNorm1d(2), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.norm(x.transpose(0, 1).flatten(0, 1)).unflatten(0, (-1, len(x))).mean(0))
+
+
+def test_moments_are_of_one_client_where_rows_are_not_in_the_order_of_samples():
+    moved = [(i + 1) * x + i for i, x in enumerate(inputs(5, 2).split(SIZES))]
+    p = Supervised(made(OverTime), nn.MSELoss(), [(x, x.sum((1, 2))[:, None]) for x in moved], batch=10)
+    (_, index), (pair,) = p._looked_at[0], p.moments(p.start())
+    each = [p.inputs[at].flatten(0, 1) for at in index]
+    each = torch.stack([torch.stack([x.mean(0), x.var(0, correction=0)]) for x in each])
+    torch.testing.assert_close(pair, layers.mixture(p.weights, each))
+
+
 def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses(tmp_path):
     p = Supervised(made(normed), nn.CrossEntropyLoss(), images(), batch=7, norm="local", test=images())
     history = run(LocalLayers(FedAvg(0.1, 3)), p, 6, sampled=2)

@@ -23,8 +23,8 @@ class Given:
     def __init__(self) -> None:
         self.masks: Iterator[torch.Tensor] | None = None
         self.shapes: list[tuple[torch.Size, float]] | None = None  # of masks, where they are noted
-        self.moments: Iterator[torch.Tensor] | None = None  # of evaluation
-        self.seen: list[torch.Tensor] | None = None  # moments, where they are noted
+        self.moments: Sequence[torch.Tensor] = ()  # of evaluation, by the layer's place
+        self.seen: list[tuple[int, torch.Tensor]] | None = None  # places and moments, where they are noted
         self.groups = 1  # of a batch: so many clients' samples, each with moments of its own
         self.pulls: list[torch.Tensor] = []  # of running statistics towards a batch's
 
@@ -118,6 +118,7 @@ class Norm(nn.Module):
 
     running_mean: torch.Tensor
     running_var: torch.Tensor
+    place: int  # among the module's layers of batch normalisation, in the order of their names
 
     def __init__(self, like: Any, given: Given, running: bool) -> None:
         super().__init__()
@@ -137,13 +138,13 @@ class Norm(nn.Module):
             if self.running:
                 mean, var = self.running_mean, self.running_var.clamp(min=0)
             else:
-                mean, var = next(given.moments)  # type: ignore[arg-type]  # given wherever there are such layers
+                mean, var = given.moments[self.place]
             return functional.batch_norm(h, mean, var, self.weight, self.bias, False, eps=self.eps)
         if given.seen is not None:
             own = h.unflatten(0, (given.groups, -1))
             axes = [axis for axis in range(own.dim()) if axis not in (0, 2)]
             var, mean = torch.var_mean(own, axes, correction=0, keepdim=True)
-            given.seen.append(torch.stack([mean, var]).flatten(2))
+            given.seen.append((self.place, torch.stack([mean, var]).flatten(2)))
             shape = (1, 1, -1, *[1] * (h.dim() - 2))
             out = (own - mean) * (var + self.eps).rsqrt()
             out = out if self.weight is None else torch.addcmul(self.bias.view(shape), out, self.weight.view(shape))
@@ -172,6 +173,8 @@ class Scored(nn.Module):
         super().__init__()
         self.given = Given()
         self.module, self.loss = replaced(module, self.given, norm != "moments"), loss
+        for place, (_, part) in enumerate(self.norms):
+            part.place = place
 
     def forward(
         self,
@@ -181,12 +184,12 @@ class Scored(nn.Module):
         moments: Sequence[torch.Tensor] = (),
     ) -> torch.Tensor:
         given = self.given
-        given.masks, given.moments = iter(masks) if len(masks) else None, iter(moments)
+        given.masks, given.moments = iter(masks) if len(masks) else None, moments
         try:
             outputs = self.module(inputs)
             return sum(given.pulls, self.loss(outputs, targets)) if isinstance(targets, torch.Tensor) else outputs
         finally:
-            given.masks, given.moments, given.pulls = None, None, []
+            given.masks, given.moments, given.pulls = None, (), []
 
     @property
     def dropped(self) -> bool:
@@ -201,26 +204,45 @@ class Scored(nn.Module):
 
     def shapes_of_masks(self, inputs: torch.Tensor) -> list[tuple[torch.Size, float]]:
         """What is drawn for a batch of inputs (b, ...), layer by layer: shape and probability."""
-        own = copy.deepcopy(self, {id(one): one for one in (*self.parameters(), *self.buffers())})
-        own.given.shapes = found = []  # a copy's, as several threads ask at once
+        own = self.apart()
+        own.given.shapes = found = []
         with torch.no_grad():
             own(inputs)
         return found
 
+    def apart(self) -> "Scored":
+        """A copy with the same tensors, for one thread."""
+        return copy.deepcopy(self, {id(one): one for one in (*self.parameters(), *self.buffers())})
+
+    def noted(self, inputs: torch.Tensor, groups: int = 1) -> list[tuple[int, torch.Tensor]]:
+        """Each layer of batch normalisation as it runs: its place, means and variances (2, groups, channels).
+
+        Args:
+            inputs: of a batch (b, ...), whose groups of equal size have moments of their own.
+        """
+        self.given.seen, self.given.groups = (seen := []), groups
+        try:
+            self(inputs)
+        finally:
+            self.given.seen = None
+        return seen
+
 
 class Noting(nn.Module):
-    """Inputs of m clients (m, b, ...) -> mean and variance of each layer of batch normalisation, (m, 2 channels)."""
+    """Inputs of m clients (m, b, ...) -> mean and variance of each layer of batch normalisation, (m, 2 channels).
 
-    def __init__(self, scored: Scored) -> None:
+    Args:
+        together: whether one pass takes all clients: only where a layer's rows are in the order of the samples.
+    """
+
+    def __init__(self, scored: Scored, together: bool) -> None:
         super().__init__()
-        self.scored = scored
+        self.scored, self.together = scored, together
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        given = self.scored.given
-        given.seen, given.groups = (seen := []), len(inputs)
-        self.scored(inputs.flatten(0, 1))
-        given.seen = None
-        return torch.cat([pair.transpose(0, 1).flatten(1) for pair in seen], 1)
+        passes = [(inputs.flatten(0, 1), len(inputs))] if self.together else [(one, 1) for one in inputs]
+        found = [sorted(dict(self.scored.noted(*one)).items()) for one in passes]
+        return torch.cat([torch.cat([pair.transpose(0, 1).flatten(1) for _, pair in seen], 1) for seen in found])
 
 
 def mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
@@ -269,9 +291,12 @@ def replaced(module: nn.Module, given: Given, running: bool = False) -> nn.Modul
     """Put layers that are handed what is random, or that can be stacked, in the place of PyTorch's."""
     if (own := _own(module, given, running)) is not None:
         return own
+    made: dict[nn.Module | None, nn.Module | None] = {}  # a part with two names stays one
     for parent in list(module.modules()):
         for name, part in list(parent._modules.items()):
-            if (own := _own(part, given, running)) is not None:
+            if part not in made:
+                made[part] = _own(part, given, running)
+            if (own := made[part]) is not None:
                 parent._modules[name] = own
     return module
 

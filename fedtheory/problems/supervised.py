@@ -153,14 +153,13 @@ class Supervised(Minibatches):
         evaluating = copy.deepcopy(scored, {id(own): own for own in (*scored.parameters(), *scored.buffers())})
         for _, part in evaluating.norms:
             part.eval()
-        self._op, self._eval, self._note = (
-            modules.Module(one, together=False) for one in (scored, evaluating, layers.Noting(scored))
-        )
+        self._op, self._eval = (modules.Module(one, together=False) for one in (scored, evaluating))
         self.scored, self._masks, self._named = scored, {}, frozenset(module.state_dict())
         self._local = self.local_start()[None] if self.local else None
         self._require_sound()
         self._require_classes_of_test()
         self._require_spread()
+        self._note = modules.Module(layers.Noting(scored, self._notes_together()), together=False)
         self.together = False
         alone, kept = self._alone()
         self._network = self._translated(alone)
@@ -303,19 +302,37 @@ class Supervised(Minibatches):
             found = f"{y.dtype} from {float(y.min()):g} to {float(y.max()):g}"
             checks.reject("test targets", found, f"classes from 0 to {count - 1}", "encode them as the clients'")
 
+    @torch.no_grad()
     def _require_spread(self) -> None:
-        """A batch has more than one value to normalise. Raises ValueError."""
-        if self.batch > 1 or not self.scored.norms:
+        """A layer with moments runs once, and a batch has more than one value to normalise. Raises ValueError."""
+        if not self.scored.norms:
             return
-        weights, sizes = (
-            self._weights(self._whole(self.start()[None])),
-            [2 * part.channels for _, part in self.scored.norms],
-        )
-        with torch.no_grad():
-            found = self._note.called(weights, self.inputs[None, None, :1])[0].split(sizes, dim=1)
-        if any(not bool(own[0, len(own[0]) // 2 :].any()) for own in found):
+        seen = self.scored.apart().noted(self.inputs[:1])
+        for place, (name, part) in enumerate(self.scored.norms):
+            count = [at for at, _ in seen].count(place)
+            if not part.running and count != 1:
+                fix = "make a layer for each place, or pass norm='shared'" if count else "take it out of the module"
+                checks.reject(
+                    "module", f"{name} runs {count} times", "layers of batch normalisation that run once", fix
+                )
+        if self.batch == 1 and any(not bool(pair[1].any()) for _, pair in seen):
             expected = "at least 2, as batch normalisation makes one value a channel to 0"
             checks.reject("batch", 1, expected, "pass batch=2 or more, or take nn.LayerNorm")
+
+    @torch.no_grad()
+    def _notes_together(self) -> bool:
+        """Whether two clients' moments are the same in one pass and in one pass each."""
+        at = self._tried()
+        size = len(at) // 2
+        if not self.scored.norms or not size:
+            return True
+        own, some = self.scored.apart(), self.inputs[at[: 2 * size]]
+        alone = [own.noted(one) for one in some.split(size)]
+        try:
+            both = enumerate(own.noted(some, 2))
+            return all(modules.alike(pair[:, [j]], alone[j][k][1]) for k, (_, pair) in both for j in range(2))
+        except Exception:  # rows that do not divide among the clients
+            return False
 
     def _tried(self) -> torch.Tensor:
         """Indices of the samples of a trial: the first ones, and those of the largest and smallest target and input."""
