@@ -390,6 +390,15 @@ def test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients():
         close(state.server.x, ends.mean(0))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_pool_that_is_smaller_than_the_steps_sends_a_number_for_each_seed(dtype):
+    problem = quadratic(3, dtype=dtype)
+    whole, alone = (run(FedKSeed(0.02, 6, 4), problem, 2, chunk=chunk) for chunk in (None, 1))
+    close(whole.x, alone.x, 1e-5 if dtype == torch.float32 else 1e-12)
+    assert whole["up_bytes"][-1] == 2 * 3 * 4 * dtype.itemsize
+    assert not torch.equal(whole.x, start(problem))
+
+
 @pytest.mark.parametrize("pool", [1, 8])
 def test_fedkseed_finds_the_best_model_of_its_pool(pool):
     """Alike clients: it rests at the minimum of F on x_0 + span(z_s), x* for a pool of d or more."""

@@ -44,7 +44,7 @@ class Down:
 @dataclass(frozen=True)
 class Up:
     moved: torch.Tensor  # how far the client went along each direction, (S, K), or along those of `picks`, (S, steps)
-    picks: torch.Tensor | None  # which of the pool's seeds it drew, int64, (S, steps), where that is smaller
+    picks: torch.Tensor  # which of the pool's seeds it drew, int64, (S, steps) where that is smaller, else (S, 0)
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class FedKSeed(Algorithm):
         moved, picks = torch.cat(steps, 1), picks.to(y.device)
         if self.local_steps * (picks.itemsize + moved.itemsize) < self.pool * moved.itemsize:
             return Up(moved, picks), None
-        return Up(self._entered(moved, picks), None), None
+        return Up(self._entered(moved, picks), picks[:, :0]), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        moved = up.moved if up.picks is None else self._entered(up.moved, up.picks)
+        moved = self._entered(up.moved, up.picks) if up.picks.shape[1] else up.moved
         moved = server.moved + average(moved, server.p, clients)
         x = _model(server.layout.value, server.pool, moved)
         return replace(server, x=x, moved=moved, t=server.t + 1), None
