@@ -25,6 +25,7 @@ from fedtheory import (
     DeComFL,
     FedAvg,
     FedGen,
+    FedKSeed,
     FedMUD,
     FedNTD,
     FedSub,
@@ -371,6 +372,25 @@ def test_a_bad_upload_is_refused_and_the_federation_goes_on(damage, caplog):
         assert len(line) < 500
         assert torch.equal(federation.x, silent.x)
     assert not Bomb.went_off
+
+
+def ending(parcel, value, dtype):
+    """With other last entries."""
+    last = torch.tensor(value, dtype=dtype).numpy().tobytes()
+    return replace(parcel, data=parcel.data[: -len(last)] + last)
+
+
+def test_seeds_and_labels_that_there_are_not_do_not_end_a_server():
+    """A pick beyond the pool is one of it; a count of labels below 0 is refused."""
+    picked = Federation(FedKSeed(ETA, K, 20), quadratic(6))
+    picked.round(change=lambda i, p: ending(p, [10**6], torch.int64) if i == 1 else p)
+    assert picked.server.refused == {}
+    assert bool(picked.x.isfinite().all())
+    for counts in ([-5], [0] * images().classifier.classes):
+        counted = Federation(NETWORKED["FedGen"], images())
+        counted.round(change=lambda i, p, counts=counts: ending(p, counts, torch.int32) if i == 1 else p)
+        assert list(counted.server.refused) == [1]
+        assert "c holds" in counted.server.refused[1]
 
 
 def test_a_pickle_that_is_as_long_as_the_numbers_is_numbers():

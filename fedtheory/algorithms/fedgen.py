@@ -49,6 +49,11 @@ class Up:
     dy: torch.Tensor  # theta_k - theta, (S, d)
     c: torch.Tensor  # label counter c_k, (S, classes), int32
 
+    def misplaced(self, d: int) -> str:
+        """What is wrong with a stranger's counts; empty where nothing is."""
+        least, most = int(self.c.min()), int(self.c.max())
+        return "" if least >= 0 and most > 0 else f"c holds {least} to {most}, expected counts of labels"
+
 
 @dataclass(frozen=True)
 class FedGen(Algorithm):

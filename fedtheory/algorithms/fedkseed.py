@@ -113,8 +113,8 @@ class FedKSeed(Algorithm):
         return replace(server, x=x, moved=moved, t=server.t + 1), None
 
     def _entered(self, steps: torch.Tensor, picks: torch.Tensor) -> torch.Tensor:
-        """Each step in the entry of its seed, (S, steps) -> (S, K)."""
-        return steps.new_zeros(len(steps), self.pool).scatter_add(1, picks, steps)
+        """Each step in the entry of its seed, (S, steps) -> (S, K); a stranger's pick may be any number."""
+        return steps.new_zeros(len(steps), self.pool).scatter_add(1, picks % self.pool, steps)
 
 
 def _direction(layout: Layout, seed: int, like: torch.Tensor) -> Direction:
