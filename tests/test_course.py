@@ -331,6 +331,17 @@ class TestFolder:
             "source/a.txt": b"new",
         }
 
+    def test_a_file_that_was_not_made_here_is_not_overwritten(self, tmp_path):
+        folder = tmp_path / "course"
+        course.save(folder, "student", {"a.txt": b"a"})
+        (folder / "b.txt").write_bytes(b"mine")
+        before = whole(folder)
+        with pytest.raises(FileExistsError, match=r"expected no other file at b\.txt, where one is written"):
+            course.save(folder, "student", {"a.txt": b"new", "b.txt": b"b"})
+        assert whole(folder) == before
+        course.save(folder, "student", {"a.txt": b"new", "b.txt": b"mine"})
+        assert (folder / "a.txt").read_bytes() == b"new"
+
     def test_what_lies_beside_stays(self, tmp_path):
         """A folder of the user's, or a link to one, whose name is that of a folder under way."""
         (tmp_path / ".course.part").mkdir()

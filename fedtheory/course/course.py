@@ -526,6 +526,10 @@ def save(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
     whole = {**files, MADE: (json.dumps(record, indent=1) + "\n").encode()}
     if before:
         paths = {name: _within(folder, name) for name in whole}
+        for name in sorted(set(files) - set(before)):
+            if paths[name].exists() and not (paths[name].is_file() and paths[name].read_bytes() == files[name]):
+                expected, fix = f"no other file at {name}, where one is written", "move that file away"
+                checks.reject("folder", str(folder), expected, fix, FileExistsError)
         write_atomic(folder / MADE, (json.dumps(record | {"before": before}, indent=1) + "\n").encode())
         _write(paths, whole)
         for name in set(before) - set(files):
