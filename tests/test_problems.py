@@ -587,8 +587,9 @@ def test_draws_for_which_there_is_no_room():
 
 def test_values_of_a_tensor_are_its_numbers():
     parts = [torch.tensor([1, 3]), torch.tensor([0, 2])]
-    for values in ([7, 2, 7, 2], torch.tensor([7, 2, 7, 2]), torch.tensor([7.5, 2, 7.5, 2]).numpy()):
+    whole = torch.tensor([7, 2, 7, 2])
+    for values in (whole.tolist(), whole, list(whole), torch.tensor([7.5, 2, 7.5, 2]).numpy()):
         assert all(map(torch.equal, partitions.by_value(values), parts))
-    for values in ([], [1.0, math.nan], torch.zeros(2, 2)):
+    for values in ([], [1.0, math.nan], torch.zeros(2, 2), list(torch.zeros(2, 2))):
         with pytest.raises(ValueError, match=r"values=.*expected one value for each sample"):
             partitions.by_value(values)

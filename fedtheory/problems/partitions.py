@@ -65,6 +65,7 @@ def by_value(values: Sequence[Any]) -> list[torch.Tensor]:
     """
     of: dict[Any, list[int]] = {}
     values = getattr(values, "tolist", lambda: values)()  # a tensor's own values compare by identity
+    values = [value.tolist() if isinstance(value, (torch.Tensor, np.ndarray)) else value for value in values]
     if not values or any(isinstance(value, list) or value != value for value in values):
         fix = "leave samples without a value out, and flatten what has more dimensions"
         checks.reject("values", checks.show(values), "one value for each sample, none of them NaN", fix)
