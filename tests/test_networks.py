@@ -699,6 +699,7 @@ HALVES = [torch.arange(20), torch.arange(20, 40)]
         (lambda: ImageClassification(X, Y + 2, HALVES, NET, Key(0)), "labels (lowest, highest)"),
         (lambda: ImageClassification(X, Y, [], NET, Key(0)), "parts="),
         (lambda: ImageClassification(X, Y, [HALVES[0], HALVES[1] + 1], NET, Key(0)), "parts[1]"),
+        (lambda: ImageClassification(X, Y, [Y > 0, Y < 1], NET, Key(0)), "pass parts[0].nonzero()[:, 0]"),
         (lambda: ImageClassification(X, Y, [HALVES[0], HALVES[1][:0]], NET, Key(0)), "parts[1]"),
         (lambda: ImageClassification(X, Y, HALVES, NET, "0"), "key='0'"),
         (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), batch=0), "batch=0"),

@@ -16,7 +16,8 @@ FIX = "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))"
 def require_indices(name: str, part: torch.Tensor, count: int) -> None:
     """Check that a client's part is indices of `count` samples, at least one. Raises ValueError."""
     if part.is_meta or part.dtype != torch.int64 or part.dim() != 1:
-        fix = f"pass {name}.long()" if part.dim() == 1 and not part.is_floating_point() else FIX
+        as_indices = ".nonzero()[:, 0]" if part.dtype == torch.bool else ".long()"
+        fix = f"pass {name}{as_indices}" if part.dim() == 1 and not part.is_floating_point() else FIX
         checks.reject(name, f"{part.dtype} {tuple(part.shape)}", "indices: torch.int64 (n_i,)", fix)
     if len(part) < 1:
         checks.reject(name, "no index", "at least one index", "leave clients without data out")
@@ -27,7 +28,7 @@ def require_indices(name: str, part: torch.Tensor, count: int) -> None:
 
 
 def client_shares(parts: Sequence[torch.Tensor], count: int) -> torch.Tensor:
-    """Return each client's share of `count` samples, (N,) float64. Raises ValueError where parts are no partition."""
+    """Return each client's share of `count` samples, (N,) float64. Raises ValueError for other indices."""
     if not parts:
         checks.reject("parts", parts, "at least one client", FIX)
     for i, part in enumerate(parts):
@@ -89,10 +90,11 @@ def dirichlet(
 ) -> list[torch.Tensor]:
     """Divide each label's samples in proportions from Dirichlet(alpha); sizes are unequal.
 
-    Every sample is used. The whole partition is redrawn until every client has `min_size` samples. Where draws do not
-    reach that, the last one is repaired: one after the other, each sample that a client lacks is a random one of the
-    client that then has most. FedMUD's Non-IID-1 is alpha=0.3 (CIFAR-100: 0.1) with the defaults; DeComFL prints
-    alpha=1, FLSS beta in {0.1, 0.5, 1}.
+    Every sample is used. Cuts are rounded down, so with few samples a label the last client gets the rest. The whole
+    partition is redrawn until every client has `min_size` samples. Where draws do not reach that, the last one is
+    repaired: one after the other, each sample that a client lacks is a random one of the client that then has most.
+    FedMUD's Non-IID-1 is alpha=0.3 (CIFAR-100: 0.1) with the defaults; DeComFL prints alpha=1,
+    FLSS beta in {0.1, 0.5, 1}.
 
     Args:
         cap: a client that has n/N samples gets none of the labels that follow (the benchmark's rule); the proportions
