@@ -712,6 +712,23 @@ def test_instance_normalisation_with_running_statistics_is_refused():
     assert Supervised(made(lambda: net(False)), CROSS, images).n == 3
 
 
+class Hidden(nn.Module):
+    """A layer that no list of parameters has."""
+
+    def __init__(self, around) -> None:
+        super().__init__()
+        self.layers, self.head = around(nn.Linear(3, 3)), nn.Linear(3, 1)
+        self.layers.append(self.layers)  # a list may hold itself
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(x)
+
+
+@pytest.mark.parametrize("around", [lambda one: [one], lambda one: [[one]], lambda one: [{"a": ({"b": one},)}]])
+def test_layers_in_lists_are_refused_however_deep(around):
+    refused(lambda: Supervised(made(lambda: Hidden(around)), nn.MSELoss(), regression()), "module=", "nn.ModuleList")
+
+
 def test_images_of_another_form_have_the_fix_that_works():
     x = inputs(1, 6, 6)
     for wrong, fix in ((x.permute(0, 2, 3, 1), "x.permute(0, 3, 1, 2)"), (x[:, 0], "x.unsqueeze(1)")):

@@ -333,7 +333,15 @@ def require_readable(module: nn.Module, said: str, name: str = "network") -> Non
 
 
 def _within(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple)) else []
+    """What is in a dict, list or tuple, and in those in it."""
+    inside, rest, seen = [], [value], set()
+    while rest:
+        one = rest.pop()
+        if isinstance(one, (dict, list, tuple)) and id(one) not in seen:
+            seen.add(id(one))
+            inside += (parts := list(one.values() if isinstance(one, dict) else one))
+            rest += parts
+    return inside
 
 
 class _Trial(NamedTuple):
