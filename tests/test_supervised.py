@@ -570,6 +570,34 @@ def test_accuracy_is_of_the_test_data_and_only_of_classes():
     assert Supervised(made(mlp), nn.MSELoss(), regression()).metrics == ("loss",)
 
 
+class Tagger(nn.Module):
+    """A class for each of a sentence's words: its own number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(torch.eye(4), freeze=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.table(x).transpose(1, 2)
+
+
+@pytest.mark.parametrize(("ignored", "options"), [(-100, {}), (3, {"ignore_index": 3})])
+def test_targets_that_the_loss_ignores_do_not_count(ignored, options):
+    """Two words of a sentence of four are padding; a client of the test has nothing else."""
+    tokens = torch.arange(60 * 4).view(60, 4) % 3
+    targets = torch.where(torch.arange(4) < 2, tokens.where(torch.arange(60)[:, None] % 3 > 0, 2 - tokens), ignored)
+    module = Tagger().double()
+    data, none = list(zip(tokens.split(SIZES), targets.split(SIZES))), (tokens[:2], targets[:2] * 0 + ignored)
+    p = Supervised(module, nn.CrossEntropyLoss(**options), data, test=[*data[:2], none])
+    (tried, wanted), x = p.test, p.start()
+    right = (p.outputs(x, tried).argmax(1) == wanted) & (wanted != ignored)
+    shares = [float(right[at].sum() / (wanted[at] != ignored).sum().clamp(min=1)) for at in p.tested]
+    assert 0.4 < shares[0] < 1
+    assert shares[2] == 0
+    assert p.accuracies(x).tolist() == pytest.approx(shares)
+    assert p.accuracy(x) == pytest.approx(float(right.sum() / (wanted != ignored).sum()))
+
+
 def test_one_output_has_no_accuracy():
     """Its largest output is always class 0, whatever the loss makes of it."""
     binary = lambda out, y: nn.functional.binary_cross_entropy_with_logits(out[:, 0], y.to(out))

@@ -584,14 +584,15 @@ class Supervised(Minibatches):
     def accuracy(self, x: torch.Tensor) -> float:
         """Share of the test targets that are the class with the largest output.
 
-        Raises ValueError where targets are no classes.
+        Targets below 0 and the loss's `ignore_index` do not count. Raises ValueError where targets are no classes.
         """
         if not self.local:
             self._require_classes()
             inputs, targets = self.test
-            return self._right(x, inputs, targets, self.moments(x)) / targets.numel()
-        sizes = torch.tensor([len(at) for at in self.tested] or [1.0] * self.n).double()
-        return float(self.accuracies(x) @ (sizes / sizes.sum()))
+            return self._right(x, inputs, targets, self.moments(x)) / self._count(targets)
+        counts = [int(self._counted(self.test[1][at]).sum()) for at in self.tested]
+        sizes = torch.tensor(counts or [1] * self.n).double()
+        return float(self.accuracies(x) @ (sizes / sizes.sum().clamp(min=1)))
 
     @torch.no_grad()
     def accuracies(self, x: torch.Tensor) -> torch.Tensor:
@@ -602,15 +603,12 @@ class Supervised(Minibatches):
             inputs, targets = self.test
             right = torch.cat(list(self._correct(x, inputs, targets, moments))).cpu()
             if not self.tested:
-                return right.double().mean().expand(self.n)
-            sizes = torch.tensor([len(at) for at in self.tested])
-            owner = torch.arange(self.n).repeat_interleave(sizes)
-            each = right.view(len(right), -1).sum(1).double()
-            found = torch.zeros(self.n, dtype=torch.float64).index_add_(0, owner, each)
-            return found / (sizes * right[0].numel())
+                return (right.sum().double() / self._count(targets)).expand(self.n)
+            counts = [(int(right[at].sum()), self._count(targets[at])) for at in self.tested]
+            return torch.tensor([hits / count for hits, count in counts], dtype=torch.float64)
         for i in range(self.n):
             x_i, y_i = (part[self.tested[i]] for part in self.test) if self.tested else self.test
-            found.append(self._at(i)._right(x, x_i, y_i, moments) / y_i.numel())
+            found.append(self._at(i)._right(x, x_i, y_i, moments) / self._count(y_i))
         return torch.tensor(found, dtype=torch.float64)
 
     def _at(self, i: int) -> Self:
@@ -631,7 +629,15 @@ class Supervised(Minibatches):
         self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]
     ) -> Iterator[torch.Tensor]:
         for some, of in zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE)):
-            yield self._outputs(x, some, moments).argmax(1) == of
+            yield (self._outputs(x, some, moments).argmax(1) == of) & self._counted(of)
+
+    def _counted(self, targets: torch.Tensor) -> torch.Tensor:
+        """Whether a target is a class, and not one that the loss ignores."""
+        return (targets >= 0) & (targets != getattr(self.scored.loss, "ignore_index", -1))
+
+    def _count(self, targets: torch.Tensor) -> int:
+        """The targets that count, at least 1."""
+        return max(1, int(self._counted(targets).sum()))
 
     @torch.no_grad()
     def outputs(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
