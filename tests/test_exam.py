@@ -7,6 +7,7 @@ import json
 import math
 import random
 import re
+import shutil
 import statistics
 
 import pytest
@@ -129,7 +130,7 @@ def cells(answer, error: str = "") -> list[dict]:
     return [{"cell_type": "markdown", "source": "graded", "metadata": {}}, *made]
 
 
-def test_answers_of_a_class_are_counted(tmp_path, capsys):
+def test_answers_of_a_class_are_counted(tmp_path, capsys, monkeypatch):
     """Two right, of which one goes on to an error; two wrong in the same way, one empty, one stopped."""
     for name, made in {
         "ann": cells((768 + 384) * 7),
@@ -153,3 +154,26 @@ def test_answers_of_a_class_are_counted(tmp_path, capsys):
     assert (tmp_path / "report" / "answers.png").read_bytes()[:4] == b"\x89PNG"
     assert cli.main(["course", "--report", str(tmp_path / "report")]) == 2
     assert "Fix: run nbgrader autograde" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "report")
+    monkeypatch.chdir(tmp_path / "autograded")
+    assert cli.main(["course", "--report", "."]) == 0
+    assert (tmp_path / "report" / "answers.png").exists()
+
+
+TESTED = {"metadata": {"nbgrader": {"grade_id": "exercise-05-1-test"}}}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"cells": 5},
+        {"cells": ["x"]},
+        {"cells": [{"metadata": None}]},
+        {"cells": [TESTED | {"outputs": 5}]},
+        {"cells": [TESTED | {"outputs": [{"name": "stdout", "text": 5}]}]},
+    ],
+)
+def test_a_broken_notebook_is_named_in_one_line(made, tmp_path):
+    (tmp_path / "broken.ipynb").write_text(json.dumps(made))
+    with pytest.raises(ValueError, match=r"expected notebooks \(.*broken\.ipynb is none\). Fix: move that file away"):
+        answers.collected(tmp_path)

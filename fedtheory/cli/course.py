@@ -76,7 +76,7 @@ def _report(kind: str, folder: str, options: argparse.Namespace) -> None:
     if options.json:
         print_json([{"exercise": name, **one.ends, "slips": one.slips} for name, one in found.items()])
         return
-    out = checks.path("folder", folder).parent / "report"
+    out = checks.path("folder", folder).resolve().parent / "report"
     course.save(out, kind, answers.files(found))
     for name, one in found.items():
         print(f"{name}: {', '.join(f'{one.ends[end]} {end}' for end in answers.ENDS if one.ends[end])}")

@@ -37,22 +37,26 @@ def collected(folder: str | Path) -> dict[str, Answers]:
         if ".ipynb_checkpoints" in path.parts:
             continue
         try:
-            cells = json.loads(path.read_bytes())["cells"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            _add(out, json.loads(path.read_bytes())["cells"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             checks.reject("folder", str(folder), f"notebooks ({path} is none)", "move that file away")
-        failed: dict[str, bool] = {}
-        for cell in cells:
-            if not (of := _CELL.fullmatch(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))):
-                continue
-            name, outputs = f"{of[1]}.{of[2]}", cell.get("outputs", [])
-            if of[3] == "answer":
-                failed[name] = any(one.get("output_type") == "error" for one in outputs)
-            else:
-                _count(out.setdefault(name, Answers()), outputs, failed.get(name, False))
     if not out:
         fix = "run nbgrader autograde, and give the folder autograded"
         checks.reject("folder", str(folder), "graded notebooks of this course", fix)
     return dict(sorted(out.items()))
+
+
+def _add(out: dict[str, Answers], cells: list[dict]) -> None:
+    """Count the answers of a notebook's cells, by exercise."""
+    failed: dict[str, bool] = {}
+    for cell in cells:
+        if not (of := _CELL.fullmatch(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))):
+            continue
+        name, outputs = f"{of[1]}.{of[2]}", cell.get("outputs", [])
+        if of[3] == "answer":
+            failed[name] = any(one.get("output_type") == "error" for one in outputs)
+        else:
+            _count(out.setdefault(name, Answers()), outputs, failed.get(name, False))
 
 
 def _count(answers: Answers, outputs: list[dict], failed: bool) -> None:
