@@ -420,6 +420,11 @@ class TestFolder:
             (["--student", "{0}/a", "99"], "notebooks='99': expected the beginning of a notebook's name"),
             (["--instructor", "{0}/a", "05", ""], "notebooks='': expected the beginning of a notebook's name"),
             (["--student", ""], "folder='': expected a path"),
+            (["--exam", "{0}/a", "05"], "notebooks='05': expected --student, --instructor, --slides or --handouts"),
+            (["--exam", "{0}/a", "--colab", "http://x"], "colab='http://x': expected --student or --instructor"),
+            (["--student", "{0}/a", "--seed", "0"], "seed=0: expected --exam"),
+            (["--instructor", "{0}/a", "--questions", "3"], "questions=3: expected --exam"),
+            (["--slides", "{0}/a", "--extra", "llm"], "extra='llm': expected --wheels"),
             (["--student", "{0}/file/sub/course", "05"], "expected a folder that can be made (not a directory)"),
             (
                 ["--instructor", "{0}/" + 300 * "n", "05"],

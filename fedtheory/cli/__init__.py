@@ -196,14 +196,12 @@ def parser() -> argparse.ArgumentParser:
     course.add_argument("--slides", metavar="DIR", help="write slides (reveal.js), which need no network")
     course.add_argument("--handouts", metavar="DIR", help="print slides and exercises as PDF, by a browser")
     course.add_argument("--exam", metavar="DIR", help="write an examination and its solutions; the seed draws numbers")
-    course.add_argument("--seed", type=_count, default=0, help="seed of the examination (default: 0)")
-    course.add_argument("--questions", type=_count, default=10, help="questions in it, at most 40 (default: 10)")
+    course.add_argument("--seed", type=_count, help="seed of the examination (default: 0)")
+    course.add_argument("--questions", type=_count, help="questions in it, at most 40 (default: 10)")
     course.add_argument("--report", metavar="DIR", help="sum up a folder of graded notebooks, in report beside it")
     course.add_argument("--colab", metavar="ADDRESS", help="git repository from which notebooks install on Colab")
     course.add_argument("--wheels", metavar="DIR", help="write wheels, from which pip installs without a network")
-    course.add_argument(
-        "--extra", nargs="+", default=("course",), metavar="EXTRA", help="extras of the wheels (default: course)"
-    )
+    course.add_argument("--extra", nargs="+", metavar="EXTRA", help="extras of the wheels (default: course)")
     return top
 
 

@@ -6,6 +6,13 @@ from fedtheory.cli.output import print_json
 from fedtheory.core import checks
 
 KINDS = ("student", "instructor", "slides", "handouts", "exam", "report", "wheels")
+_USED = {  # option -> the kinds that use it
+    "notebooks": KINDS[:4],
+    "colab": KINDS[:2],
+    "seed": ("exam",),
+    "questions": ("exam",),
+    "extra": ("wheels",),
+}
 
 
 def make(options: argparse.Namespace) -> None:
@@ -16,6 +23,13 @@ def make(options: argparse.Namespace) -> None:
         expected = f"one of {', '.join(f'--{kind}' for kind in KINDS)}, and its folder"
         checks.reject("course", found, expected, "give one of them")
     (kind,) = kinds
+    for option, users in _USED.items():
+        given = getattr(options, option)
+        if kind not in users and given not in (None, []):
+            *others, last = (f"--{user}" for user in users)
+            expected = f"{', '.join(others)} or {last}" if others else last
+            given = " ".join(given) if isinstance(given, list) else given
+            checks.reject(option, given, f"{expected}, not --{kind}", "leave it out")
     made = {"slides": _slides, "handouts": _handouts, "exam": _exam, "report": _report, "wheels": _wheels}
     made.get(kind, _versions)(kind, getattr(options, kind), options)
 
@@ -58,15 +72,16 @@ def _handouts(_: str, folder: str, options: argparse.Namespace) -> None:
 def _exam(kind: str, folder: str, options: argparse.Namespace) -> None:
     from fedtheory.course import course, exam
 
-    asked = exam.draw(options.seed, options.questions)
+    seed = 0 if options.seed is None else options.seed
+    asked = exam.draw(seed, 10 if options.questions is None else options.questions)
     names = {"examination.md": False, "solutions.md": True}
     out = checks.path("folder", folder)
-    course.save(out, kind, {name: exam.sheet(asked, options.seed, solved).encode() for name, solved in names.items()})
+    course.save(out, kind, {name: exam.sheet(asked, seed, solved).encode() for name, solved in names.items()})
     if options.json:
         print_json([vars(one) for one in asked])
         return
     for name in names:
-        print(f"{folder}/{name}: {len(asked)} questions, seed {options.seed}")
+        print(f"{folder}/{name}: {len(asked)} questions, seed {seed}")
 
 
 def _report(kind: str, folder: str, options: argparse.Namespace) -> None:
@@ -86,10 +101,11 @@ def _report(kind: str, folder: str, options: argparse.Namespace) -> None:
 def _wheels(_: str, folder: str, options: argparse.Namespace) -> None:
     from fedtheory.course import wheels
 
-    found = wheels.save(folder, options.extra)
+    extras = options.extra or ("course",)
+    found = wheels.save(folder, extras)
     if options.json:
         print_json({"folder": folder, "wheels": [path.name for path in found]})
         return
     size = sum(path.stat().st_size for path in found) / 1e6
     print(f"{folder}: {len(found)} wheels, {size:.0f} MB. Without a network, in a new environment:")
-    print(wheels.command(folder, options.extra))
+    print(wheels.command(folder, extras))
