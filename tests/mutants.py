@@ -1473,8 +1473,8 @@ MUTANTS = [
     Mutant(
         "the user's module is trained, and not a copy",
         MODULES,
-        "copy.deepcopy(module).to(device, images.dtype)",
-        "module.to(device, images.dtype)",
+        "return copy.deepcopy(module).to(*where)",
+        "return module.to(*where)",
         "test_modules.py::test_it_starts_at_the_modules_own_weights_and_leaves_the_module_alone",
     ),
     Mutant(

@@ -740,6 +740,35 @@ def test_instance_normalisation_with_running_statistics_is_refused():
     assert Supervised(made(lambda: net(False)), CROSS, images).n == 3
 
 
+class Uncopied(nn.Linear):
+    def __deepcopy__(self, memo):
+        raise RuntimeError("only leaves")
+
+
+class Weighted(nn.MSELoss):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+
+
+def test_what_raised_an_error_of_pytorch_has_a_line():
+    mse, data = nn.MSELoss(), regression()
+    of = lambda module, loss=mse, data=data, **options: lambda: Supervised(module, loss, data, **options)
+    net, cross, y = made(lambda: nn.Linear(3, 3)), nn.CrossEntropyLoss(), torch.arange(10) % 3
+    for strange in (torch.uint16, torch.uint32, torch.uint64):
+        refused(of(net, cross, [(inputs(3)[:10], y.to(strange))]), "clients[0] targets=", "pass it as .to(torch.int64)")
+    refused(of(net, cross, [(inputs(3)[:10].to(torch.complex64), y)]), "clients[0] inputs=", "torch.view_as_real")
+    refused(of(net, cross, [(inputs(3)[:10].to_sparse(), y)]), "clients[0] inputs=", ".to_dense()")
+    refused(of(made(mlp), test=(inputs(3)[:2].long(), inputs(1)[:2])), "test inputs=", "torch.float64", "prepare both")
+    refused(of(Uncopied(3, 1).double()), "module='Uncopied'", "can be copied (RuntimeError: only leaves)")
+    mixed = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1).double())
+    refused(of(mixed), "module.dtype=", "1.weight", "module.to(torch.float32)")
+    refused(of(made(mlp), Weighted()), "loss='Weighted'", "requires_grad_(False)")
+    bare = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, affine=False, track_running_stats=False), nn.Linear(4, 1))
+    p, plain = (Supervised(one.double(), mse, data, norm="shared") for one in (bare, nn.Sequential(bare[0], bare[2])))
+    assert p.loss(p.start()) == pytest.approx(plain.loss(plain.start()), rel=1e-4)
+
+
 class Hidden(nn.Module):
     """A layer that no list of parameters has."""
 

@@ -128,7 +128,8 @@ class Norm(nn.Module):
             self.register_buffer(name, own)
         for name, start in zip(STATISTICS, (0.0, 1.0)) if running else ():
             own = getattr(like, name)
-            own = torch.full_like(like.weight, start) if own is None else own  # PyTorch has none of neither
+            blank = torch.empty(like.num_features) if like.weight is None else like.weight
+            own = torch.full_like(blank, start) if own is None else own
             vars(self)["_buffers"].pop(name, None)
             setattr(self, name, nn.Parameter(own.detach().clone()))
 
@@ -172,9 +173,12 @@ class Scored(nn.Module):
     def __init__(self, module: nn.Module, loss: Loss, norm: str) -> None:
         super().__init__()
         self.given = Given()
+        weights = list(module.parameters())
         self.module, self.loss = replaced(module, self.given, norm != "moments"), loss
         for place, (_, part) in enumerate(self.norms):
             part.place = place
+            if part.running and part.weight is None and weights:  # then nothing tells what its statistics are of
+                part.to(weights[0])
 
     def forward(
         self,

@@ -8,6 +8,8 @@ import torch
 
 from fedtheory.core import checks
 
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # PyTorch has hardly an operation for them
+
 
 def require_clients(clients: Any) -> None:
     fix = ""
@@ -45,9 +47,21 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
         checks.reject(name, found, "as many targets as inputs, at least one", fix)
     x, y = (part.to(dtype) if part.is_floating_point() else part for part in (x, y))
     for what, part in (("inputs", x), ("targets", y)):
+        _require_numbers(f"{name} {what}", part)
         if part.is_floating_point() and not bool(part.isfinite().all()):
             checks.reject(f"{name} {what}", "nan or inf", "finite numbers", "fill gaps first: x.nan_to_num()")
     return x.detach(), y.detach()
+
+
+def _require_numbers(name: str, part: torch.Tensor) -> None:
+    """PyTorch computes with them. Raises ValueError."""
+    for wrong, found, fix in (
+        (part.layout != torch.strided, part.layout, "pass it as .to_dense()"),
+        (part.is_complex(), part.dtype, "pass torch.view_as_real(x)"),
+        (part.dtype in _UNSIGNED, part.dtype, "pass it as .to(torch.int64), or .astype('int64') of an array"),
+    ):
+        if wrong:
+            checks.reject(name, found, "a dense tensor of real numbers, not of wide unsigned ones", fix)
 
 
 def test(given: Any, n: int, dtype: torch.dtype) -> tuple[tuple[torch.Tensor, torch.Tensor], list[int]]:

@@ -109,12 +109,19 @@ class Supervised(Minibatches):
             expected = "a module with parameters"
             checks.reject("module", type(module).__name__, expected, "swap module and loss")
         modules.require_readable(module, type(module).__name__, "module")
+        if isinstance(loss, nn.Module) and any(own.requires_grad for own in loss.parameters()):
+            fix = "make it a part of the module, or call loss.requires_grad_(False)"
+            checks.reject("loss", type(loss).__name__, "a loss without parameters that train", fix)
         self.device, self.key = checks.device("device", device), Key.of(key)
         self.batch, self.norm = checks.whole("batch", batch, 1), checks.choice("norm", norm, layers.NORMS)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         checks.instance("together", together, (bool, type(None)), "pass True, or leave it out")
         self.dtype = next(own.dtype for own in module.parameters() if own.requires_grad)
         checks.dtype("module.dtype", self.dtype)
+        for name, own in module.named_parameters():
+            if own.requires_grad and own.dtype != self.dtype:
+                fix = f"call module.to({self.dtype})"
+                checks.reject("module.dtype", f"{own.dtype} of {name}", f"{self.dtype}, as the other parameters", fix)
         samples.require_clients(clients)
         data = [samples.pair(f"clients[{i}]", one, self.dtype) for i, one in enumerate(clients)]
         for i, pair in enumerate(data):
@@ -133,11 +140,14 @@ class Supervised(Minibatches):
             if one.shape[1:] != first.shape[1:]:
                 like = f"{tuple(first.shape[1:])} a sample, as the clients have"
                 checks.reject(f"test {name}", tuple(one.shape[1:]), like, "prepare both in the same way")
+        if tested[0].dtype != self.inputs.dtype:
+            expected = f"{self.inputs.dtype}, as the clients have"
+            checks.reject("test inputs", tested[0].dtype, expected, "prepare both in the same way")
         self.test = tuple(part.to(self.device) for part in tested)
         self.n = len(data)
         self.weights = torch.tensor([len(x) for x, _ in data], dtype=torch.float64) / len(self.inputs)
         self.constants = Constants()
-        scored = Scored(copy.deepcopy(module).to(self.device), loss, norm)
+        scored = Scored(modules.copied(module, "module", self.device), loss, norm)
         trained = [(name, own) for name, own in scored.module.named_parameters() if own.requires_grad]
         kept = tuple(f"{name}.".lstrip(".") for name, _ in scored.norms if norm == "local")
         local = [name.startswith(kept) for name, _ in trained] if kept else [False] * len(trained)

@@ -228,11 +228,7 @@ def of_module(
     """
     said = type(module).__name__
     require_readable(module, said)
-    try:
-        module = copy.deepcopy(module).to(device, images.dtype)
-    except Exception as error:
-        fix = "pass a fresh one, that was not called yet; torch.nn.utils.prune has remove"
-        checks.reject("network", said, f"a module that can be copied ({type(error).__name__}: {error})", fix)
+    module = copied(module, "network", device, images.dtype)
     start = _joined(own for own in module.parameters() if own.requires_grad).cpu().double()
     spread = torch.linspace(0, len(images) - 1, min(_TRIED, len(images))).long()
     some = images[spread].detach().to(device)
@@ -287,6 +283,16 @@ def _stackable(module: nn.Module) -> bool:
 
 
 # Trials.
+
+
+def copied(module: nn.Module, name: str, *where: torch.device | torch.dtype) -> nn.Module:
+    """A copy on a device, in a dtype. Raises ValueError for a module that has none."""
+    try:
+        return copy.deepcopy(module).to(*where)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    except Exception as error:
+        fix = "pass a fresh one, that was not called yet; torch.nn.utils.prune has remove"
+        expected = f"a module that can be copied ({type(error).__name__}: {error})"
+        return checks.reject(name, type(module).__name__, expected, fix)
 
 
 def require_readable(module: nn.Module, said: str, name: str = "network") -> None:
