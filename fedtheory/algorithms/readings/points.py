@@ -13,9 +13,9 @@ COLUMNS = ("point", "what the paper leaves open", "chosen by (default)", "shown 
 
 
 NO_OPTIONS = {
-    "FedSub": "Not an option: P^{k+1} crosses as a seed, in the reply.",
-    "SSF": "Not options: c^0 = c_i^0 = 0, and P acts on the rows of every layer.",
-    "FLSS": "Not an option: C.1's inner projection, printed P^perp, would give 0. The code projects once on P, as C.8.",
+    "FedSub": "Not an option: the next basis crosses as a seed, in the reply.",
+    "SSF": "Not options: all controls start at 0, and P acts on the rows of every layer.",
+    "FLSS": "Not an option: C.1's inner projection, printed on P's complement, would give 0. We project once, as C.8.",
 }
 FEDMUD = {
     "kernel": "Which axes of a kernel are the matrix's rows and columns?",
