@@ -24,17 +24,21 @@ from fedtheory import (
     Coordinate,
     DeComFL,
     FedAvg,
+    FedDC,
     FedGen,
     FedKSeed,
     FedMUD,
     FedNTD,
+    FedProx,
     FedSub,
     Key,
     MatrixRegression,
     MeZO,
+    PrivateUploads,
     Scaffold,
     Spherical,
     Steps,
+    Supervised,
     run,
 )
 from fedtheory.algorithms import fedavg
@@ -665,3 +669,21 @@ def test_random_damage_is_refused_or_harmless(trial):
     assert federation.server.round == before + 1
     assert set(federation.server.refused) <= {i}
     assert bool(torch.isfinite(federation.x).all())
+
+
+@pytest.mark.parametrize("name", ["SCAFFOLD", "FedProx", "SSF"])
+def test_clients_of_fewer_batches_make_fewer_steps(name):
+    """As in a run, each by its own K."""
+    samples = torch.randn(32, 4, generator=Key(0).generator(), dtype=torch.float64)
+    data = [(part[:, :3], part[:, 3:]) for part in samples.split([4, 9, 13, 6])]
+    problem = Supervised(torch.nn.Linear(3, 1).double(), torch.nn.MSELoss(), data, batch=4, epochs=1)
+    assert problem.uneven
+    algorithm = {"SCAFFOLD": Scaffold(0.1, 4), "FedProx": FedProx(0.1, 4, 0.5), "SSF": SSF(0.1, 4)}[name]
+    same(played(algorithm, problem, 3), run(algorithm, problem, 3, blocks=problem.n))
+    with pytest.raises(ValueError, match=r"epochs=1: .*FedDC.*Fix: "):
+        ServerHalf(FedDC(0.1, 4), problem)
+
+
+def test_a_method_with_parts_around_it_is_refused():
+    with pytest.raises(ValueError, match=r"without parts around it.*Fix: "):
+        ServerHalf(PrivateUploads(FedAvg(0.1, 3), 1.0, 0.1), regression(4))

@@ -462,3 +462,9 @@ def test_momentum_goes_inside_normalized_uploads():
         run(
             ClientMomentum(NormalizedUploads(FedAvg(0.002, 4)), 0.9), Unequal(Quadratic.random(n=4, d=5, key=Key(3))), 1
         )
+
+
+def test_noise_behind_scaled_or_sparse_uploads_is_not_that_of_all():
+    private = PrivateUploads(FedAvg(0.1, 1), 1.0, 1.0)
+    refused(lambda: NormalizedUploads(private), "without PrivateUploads inside", "PrivateUploads(NormalizedUploads(")
+    refused(lambda: SparseUploads(private, 0.1).epsilon(1, 1e-5, 10), "local=False", "pass local=True")

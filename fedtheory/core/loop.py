@@ -144,7 +144,7 @@ def play_round(
     (torch.Size([2, 5]), 80)
     """
     ids, key, algorithm = checks.clients("clients", clients, problem.n), Key.of(key), algorithm.on(problem)
-    _require_steps(algorithm, problem)
+    require_steps(algorithm, problem)
     _require_state(problem, state)
     lag_of = dict(zip(ids, _require_lags(lags, len(ids))))
     if not set(dropped) < set(ids):
@@ -399,7 +399,7 @@ class Plan:
             value = f"{self.sampled} of {problem.n}, dropout={self.dropout}"
             checks.reject("sampled", value, "all clients in every round", "leave out sampled and dropout")
         _require_rates(algorithm, problem, self.rounds, self.schedule)
-        _require_steps(algorithm, problem)
+        require_steps(algorithm, problem)
         nothing = int((problem.weights.to(problem.dtype) == 0).sum())
         if getattr(algorithm, "weighted", False) and (
             nothing >= self.sampled or (nothing and (self.dropout or self.sampler is not None))
@@ -408,7 +408,7 @@ class Plan:
             checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
 
 
-def _require_steps(algorithm: Algorithm, problem: Problem) -> None:
+def require_steps(algorithm: Algorithm, problem: Problem) -> None:
     """A method of several local steps suits clients of which some have fewer batches. Raises ValueError."""
     if not problem.uneven or algorithm.gradient_only:
         return

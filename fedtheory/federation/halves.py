@@ -27,14 +27,15 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.engine import drain, map_leaves
+from fedtheory.core.engine import drain, map_leaves, run_clients
 from fedtheory.core.key import Key
-from fedtheory.core.loop import Traffic, sample_clients
+from fedtheory.core.loop import Traffic, require_steps, sample_clients
 from fedtheory.core.message import Known, Seed, cost, field_names
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.federation import admission, catch_up
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer, walk
+from fedtheory.running.parts import Around
 
 _LOG = logging.getLogger("fedtheory.federation")
 _MISSED = 100_000  # rounds
@@ -74,6 +75,9 @@ def _start(
     algorithm: Algorithm, problem: Problem, seed: int, x0: torch.Tensor | None
 ) -> tuple[State, Any, Vocabulary, Key]:
     """What both sides know: the first state, the first message, the words of all messages, the run's key."""
+    if isinstance(algorithm, Around):
+        checks.reject("algorithm", algorithm.name, "a method without parts around it", "play it in one process, by run")
+    require_steps(algorithm, problem)
     root = Key(seed)
     x0 = problem.start() if x0 is None else checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     state = algorithm.init(problem.keeping(1), x0.to(problem.device).clone(), root)
@@ -348,7 +352,7 @@ class ClientHalf:
             if kept.round is not None and q < t and own is not None:
                 own = catch_up.own_after_absence(algorithm, own, _at(timelines, q), _at(timelines, q + 1), q)
         key = self._root.fold("round", t)
-        up, own = drain(algorithm.client(self.problem, torch.tensor([self.client]), own, down, key))
+        up, own = run_clients(algorithm, self.problem, torch.tensor([self.client]), own, down, key)
         self._wait(parcel, own, down, timelines)
         writer = Writer(self.client)
         return Parcel(t, "up", {"message": writer.write(up)}, bytes(writer.data))

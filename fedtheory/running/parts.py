@@ -41,6 +41,10 @@ class Around(Algorithm):
     def local_steps(self) -> int:
         return self.method.local_steps  # type: ignore[attr-defined]
 
+    def epsilon(self, rounds: int, delta: float, n: int, sampled: int | None = None, *, local: bool = False) -> float:
+        """The method's, of `PrivateUploads`."""
+        return self.method.epsilon(rounds, delta, n, sampled, local=local)  # type: ignore[attr-defined]
+
     def on(self, problem: Problem) -> Self:
         return replace(self, method=self.method.on(problem))
 

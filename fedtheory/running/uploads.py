@@ -110,6 +110,12 @@ class NormalizedUploads(Around):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        inner: Any = self.method
+        while isinstance(inner, Around):
+            if isinstance(inner, PrivateUploads):
+                expected = "a method without PrivateUploads inside: scaled uploads have unequal noise"
+                checks.reject("method", inner.name, expected, "pass PrivateUploads(NormalizedUploads(method), ...)")
+            inner = inner.method
         object.__setattr__(self, "name", f"{self.method.name} + normalized")
 
     def client(
@@ -236,6 +242,12 @@ class SparseUploads(_Packed):
         super().__post_init__()
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         object.__setattr__(self, "name", f"{self.method.name} + {100 * self.ratio:g}% of the entries")
+
+    def epsilon(self, rounds: int, delta: float, n: int, sampled: int | None = None, *, local: bool = False) -> float:
+        """The method's, of `PrivateUploads`: behind an entry of the average stands the noise of those who sent it."""
+        if not local:
+            checks.reject("local", local, "True, as few clients' noise may be behind an entry", "pass local=True")
+        return super().epsilon(rounds, delta, n, sampled, local=True)
 
     @property
     def neutral(self) -> bool:
