@@ -18,7 +18,8 @@ from fedtheory.papers.tight import decomfl, decomfl_local, family, fedsub, flss,
 from fedtheory.papers.tight.table import GOAL, Entry, over_the_line, shares
 from fedtheory.running import records
 from fedtheory.theory import ledger
-from fedtheory.theory.instances import is_smooth
+from fedtheory.theory.fedsub import rates
+from fedtheory.theory.instances import coordinate_frames, is_smooth
 from fedtheory.theory.worst_case import found, ours, program
 from fedtheory.theory.worst_case.program import Tight
 
@@ -267,6 +268,14 @@ def test_what_fedsub_forgets_does_not_average_on_kinks():
     shares = [fedsub.left_on_kinked(t, 25 / 6) for t in (fedsub.HALF, 0.1, 0.02)]
     assert shares[-1] == pytest.approx(0.06 * 7 / 8, rel=0.03)
     assert min(shares) > 0.8 * max(shares)
+
+
+def test_the_exact_errors_of_the_page_lie_far_below_the_floors():
+    """FedSub's cell: 25/6 p zeta^2 of Theorem 1 at eta = 0.1, 50/3 sqrt(2) lambda p zeta^2 of Theorem 2 at 0.05."""
+    frames = coordinate_frames(2, 1, scale="isotropic")
+    for eta, constant in ((0.1, 25 / 6), (0.05, 50 / 3 * 2**0.5 * 2 * 0.05)):
+        G2, zeta2 = rates.at_rest(rates.pair(), frames, eta, 2)
+        assert constant * (2 * eta) ** 2 / 2 * zeta2 > 10_000 * G2
 
 
 def test_a_bowl_keeps_what_it_says():

@@ -315,8 +315,8 @@ class Problem(ABC):
 
         That is all its attributes but device, constants, cached properties and how clients are stacked. They are
         numbers, texts, tensors, arrays and networks, also within containers, dataclasses and other objects. Of a
-        function its name, its instructions and the plain values that it has captured count. Of an object
-        that does not say what it holds, only its type, with a warning.
+        function its name, its instructions and the plain values that it has captured count. Of an object that does not
+        say what it holds, only its type counts, with a warning.
         """
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):

@@ -8,8 +8,8 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
     direction holds     the same for a side, where data, network or length are others
     inconclusive        the interval lies on both sides of the region's edge (it is said from how many seeds on it is
                         more likely than not decided), there is one seed, or some diverge (all, where data, network or
-                        length are others). Runs that are all alike have no interval: on a side six seeds decide, and
-                        five of a run that diverges in print, since then fewer than half of its runs do
+                        length are others). Runs that are all alike have no interval: six seeds decide a side, and
+                        five whether a run diverges
     direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
                         same run would not decide, and only the paper's own can contradict
     contradicted        the paper's data, network and length, and the whole interval lies outside
@@ -42,7 +42,7 @@ TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
 _FACTOR = 1.5
 _ALIKE_SEEDS = 6  # from so many on, all on one side, a sign test rejects a fair coin at 5%
-_FINITE_SEEDS = 5  # from so many on, all finite or none, one side of it is enough
+_FINITE_SEEDS = 5  # from so many on, all finite or none, a one-sided test rejects a fair coin at 5%
 
 
 def turned(verdict: str) -> str:

@@ -327,7 +327,6 @@ def entries() -> list[Entry]:
             "x^2/2 +- x, one of N to infinity, K = 1, h = phi/8", "lower bound", lambda: 1 / 2 / 6.2,
             claim="ssf.family", kind="theorem", steps=start_steps,
             reached=lambda amount: of_runs(Scaffold(1 / 64, 1), 60, 6.2 / 8 / 60, 6 * amount["steps"], 8),
-            why="of eight clients 0.077",
         ),
         Entry(
             "one local step (7.8), T to infinity", "left/right", 1.0, "F = |x|^2/2, L eta omega = 1", "exact",
