@@ -80,6 +80,7 @@ MOON, NTD, GEN = "algorithms/moon.py", "algorithms/fedntd.py", "algorithms/fedge
 FEDZO, BAFFLE, ZERO = "algorithms/fedzo.py", "algorithms/baffle.py", "test_zeroth_baselines.py"
 COMPRESS, PRESSED = "maps/compress.py", "test_compressed.py"
 T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedback_conserves_what_was_not_sent"
+T_SENT = "test_parts.py::test_clients_and_the_server_add_up_the_same_uploads"
 
 PACKAGED, FILES, T_PACKAGED = "problems/models/packaged.py", "core/files.py", "test_packaged.py::test_"
 SMOLLM, T_SMOLLM = "papers/decomfl/smollm.py", "test_smollm.py::test_"
@@ -2343,6 +2344,19 @@ MUTANTS = [
         "dy=up.dy * factor.view",
         "dy=up.dy * 1 / factor.view",
         "test_parts.py::test_normalized_uploads_have_the_fixed_point_of_the_clients_weights",
+    ),
+    *(
+        Mutant("a client keeps what was not sent", file, line, other, T_SENT)
+        for file, line, other in [
+            ("algorithms/scaffold.py", "own.c + (sent.c - up.c)", "own.c"),
+            ("algorithms/ssf.py", "lift(sent.c_proj - up.c_proj)", "lift(up.c_proj - sent.c_proj)"),
+            ("algorithms/fedsub.py", "own.sent + (sent.B - up.B)", "own.sent"),
+            ("algorithms/feddyn.py", "own.dual - self.alpha * (sent", "own.dual - (sent"),
+            ("algorithms/feddc.py", "own.h + more if", "own.h if"),
+            ("algorithms/scaffnew.py", "self._pull * (sent.dy", "(sent.dy"),
+            ("algorithms/fedcom.py", "return own and Own(own.delta - (", "return own and Own(own.delta + ("),
+            ("running/uploads.py", "if self.exact or own is None:", "if True:"),
+        ]
     ),
     Mutant("Rand-K not unbiased", "algorithms/ef21p.py", "d / k * p if self.unbiased else p", "p", T_PRESSED),
     Mutant(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from fedtheory import (
     SSF,
@@ -14,6 +15,7 @@ from fedtheory import (
     ClippedGradients,
     FedAvg,
     FedBuff,
+    FedCom,
     FedProx,
     Key,
     LocalLayers,
@@ -27,6 +29,7 @@ from fedtheory import (
     ServerOptimizer,
     SparseUploads,
     Steps,
+    Supervised,
     WeightDecay,
     Yogi,
     run,
@@ -80,7 +83,8 @@ def test_neutral_parts_are_the_method_itself(name):
     if method.averaged:
         assert same(played(MaskedUploads(method, None)), plain)
     if name.startswith(REFUSED):
-        refused(lambda: played(ServerOptimizer(method, NEUTRAL[0])), "method=", "the server's model x itself")
+        first = {} if name.startswith("FLSS") else {"rounds": 1}
+        refused(lambda: played(ServerOptimizer(method, NEUTRAL[0]), **first), "method=", "the server's model x itself")
         return
     for rule in NEUTRAL if name in ("FedAvg", "SSF") else NEUTRAL[:1]:
         part = played(ServerOptimizer(method, rule))
@@ -202,7 +206,7 @@ def test_compressed_uploads_have_the_right_mean_and_fewer_bytes():
     plain = next_up(method, PROBLEM.start())
     bytes_of = {QuantizedUploads(method, 8): 2 * (PROBLEM.d + 8), SparseUploads(method, 0.4): 2 * (8 * KEPT + 8)}
     for part, sent in bytes_of.items():
-        ups = [part.unpacked(up_at(part, t), PROBLEM.start()) for t in range(200)]
+        ups = [part.unpacked(up_at(part, t), PROBLEM.d, PROBLEM.start()) for t in range(200)]
         for name in ("dy", "c"):
             whole, rows = getattr(plain, name), torch.stack([getattr(up, name) for up in ups])
             wide = whole.abs().amax(1, keepdim=True) / 127 if "8 bits" in part.name else whole.abs() * PROBLEM.d / KEPT
@@ -214,6 +218,46 @@ def test_compressed_uploads_have_the_right_mean_and_fewer_bytes():
     refused(lambda: played(SparseUploads(SSF.haar(0.1, 3, 2))), "method='SSF'", "changes of all")
     refused(lambda: played(QuantizedUploads(ALGORITHMS["DeComFL"])), "method=", "vectors")
     refused(lambda: played(QuantizedUploads(ALGORITHMS["STC"])), "method=", "sent as they are")
+
+
+SUMS = {  # participants; of the state, what clients keep and what the server keeps of all of them
+    "SCAFFOLD II all": (3, lambda own, server: (own.c, server.c)),
+    "FedSub RD": (5, lambda own, server: (own.dual, 0)),
+    "FedSub sums": (5, lambda own, server: (own.dual, 0)),
+    "SSF": (5, lambda own, server: (own.c, server.c)),
+    "SSF all": (3, lambda own, server: (own.c, server.c)),
+    "FedDyn": (3, lambda own, server: (own.dual, server.h)),
+    "FedDC": (3, lambda own, server: (own.c, server.c)),
+    "FedDC drift": (3, lambda own, server: (own.h, server.h)),
+    "Scaffnew": (3, lambda own, server: (own.h, 0)),
+    "FedGATE": (5, lambda own, server: (own.delta, 0)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_clients_and_the_server_add_up_the_same_uploads(name):
+    """The mean of what clients keep stays what the server, or nobody, keeps."""
+    gate, (sampled, kept) = FedCom(0.1, 3, bits=None, gate=True), SUMS[name]
+    method = gate if name == "FedGATE" else ALGORITHMS[name.removesuffix(" drift")]
+    parts = [lambda one: QuantizedUploads(ClientMomentum(one, 0.5), 8)]
+    if not name.startswith(("SSF", "FedSub")):
+        parts += [lambda one: PrivateUploads(one, 0.5, 0.1), lambda one: SparseUploads(one, 0.4)]
+    if method.own_steps and not name.startswith("SSF"):
+        parts += [lambda one: NormalizedUploads(one.at_steps(5))]
+    for part in map(lambda part: part(method), parts):
+        problem = Unequal(PROBLEM) if isinstance(part, NormalizedUploads) else PROBLEM
+        state = run(part, problem, 6, sampled=sampled, seed=1, metrics=()).state
+        own, server = kept(state.own, state.server)
+        assert bool(own.any())
+        torch.testing.assert_close(own.mean(0), torch.zeros_like(own[0]) + server, rtol=0, atol=1e-12)
+
+
+def test_controls_beside_local_layers_are_of_what_was_sent():
+    data = [(x, x.sum(1, keepdim=True)) for x in torch.randn(30, 3, dtype=torch.float64).split(10)]
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)).double()
+    problem = Supervised(net, nn.MSELoss(), data, batch=4, norm="local")
+    state = run(QuantizedUploads(LocalLayers(Scaffold(0.05, 2)), 8), problem, 3, metrics=()).state
+    torch.testing.assert_close(state.own.c.mean(0), state.server.c, rtol=0, atol=1e-12)
 
 
 def up_at(method, t):

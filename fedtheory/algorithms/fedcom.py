@@ -108,6 +108,9 @@ class FedCom(Algorithm):
         back = (reply.change / (self.lr * self.local_steps)).expand(len(clients), -1)
         return Own(own.delta.index_add(0, clients, back))  # delta_j <- delta_j + (Delta_{j,q} - Delta_q) / tau
 
+    def as_sent(self, own: Own | None, down: Down, up: Up, sent: Up) -> Own | None:
+        return own and Own(own.delta - (sent.dy - up.dy) / (self.lr * self.local_steps))
+
     def _quantize(self, p: torch.Tensor, clients: torch.Tensor, layout: Layout, key: Key) -> Up | Quantized:
         if self.bits is None:
             return Up(p)

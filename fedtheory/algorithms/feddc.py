@@ -105,6 +105,11 @@ class FedDC(Algorithm):
         h = server.h + share * mean if self.alpha else server.h
         return Server(server.x + mean + h, c, h, server.n), None  # w^+ = mean of theta_i + mean of h_i^+
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        more = sent.dy - up.dy
+        c = own.c if down.c is None else own.c + self._gradient(more)
+        return Own(c, own.h + more if self.alpha else own.h)
+
     def _gradient(self, dy: torch.Tensor) -> torch.Tensor:
         """The mean gradient of K steps that went from w to w + dy."""
         return dy / (-self.local_steps * self.lr)

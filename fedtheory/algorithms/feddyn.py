@@ -80,6 +80,9 @@ class FedDyn(Algorithm):
         h = server.h - self.alpha * (len(clients) / server.n) * mean  # h^t = h^{t-1} - (alpha/m) sum_k dy_k
         return Server(server.x + mean - h / self.alpha, h, server.n), None  # theta^t = mean_k theta_k^t - h^t / alpha
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        return Own(own.dual - self.alpha * (sent.dy - up.dy))
+
 
 METHODS = [
     Method(

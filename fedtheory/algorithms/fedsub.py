@@ -183,6 +183,9 @@ class FedSub(Algorithm):
         dual = self.moved(own, clients, reply)
         return Own(self.turn(dual, down.P.value, reply.P_next.value) if reply.P_next else dual, own.sent)  # 12
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        return Own(own.dual, own.sent + (sent.B - up.B))
+
     # The named steps: `readings.fedsub` puts another in the place of each.
 
     def eta(self, down: Down) -> float:

@@ -114,6 +114,9 @@ class Scaffnew(Algorithm):
         pulled = (self._pull * (reply.x - down.x.value)).expand(len(clients), -1)
         return Own(own.h.index_add(0, clients, pulled))  # 12: h_i <- h_i + (p / gamma) (x_i - y_i)
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        return Own(own.h - self._pull * (sent.dy - up.dy))
+
     @property
     def _pull(self) -> float:
         """p / gamma."""

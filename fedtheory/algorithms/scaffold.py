@@ -100,6 +100,9 @@ class Scaffold(Algorithm):
         c = server.c + share * mean if self.server_control == "all" else mean
         return Server(x, c, server.n, server.p), None
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        return Own(own.c + (sent.c - up.c))
+
 
 METHODS = [
     Method(

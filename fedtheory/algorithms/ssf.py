@@ -143,6 +143,9 @@ class SSF(Algorithm):
         P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17
         return replace(server, x=x, c=c, P=P_next, last=Step(down.P, x_proj), t=server.t + 1), None
 
+    def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
+        return Own(own.c + down.P.value.lift(sent.c_proj - up.c_proj))
+
     # The named steps: `readings.ssf` puts another in the place of each.
 
     def gradient(self, problem: Problem, P: Basis, x_res: torch.Tensor, xi: Any) -> Callable[..., torch.Tensor]:

@@ -78,6 +78,7 @@ _STEPS = {
     "broadcast": ("server", "key"),
     "address": ("down", "clients"),
     "client": ("problem", "clients", "own", "down", "key"),
+    "as_sent": ("own", "down", "up", "sent"),
     "server": ("server", "down", "up", "clients", "key"),
     "close": ("own", "clients", "down", "reply"),
 }
@@ -222,6 +223,13 @@ class Algorithm(ABC):
 
         Every leaf of Up and Own leads with S. The key is the round's, the same for all clients.
         """
+
+    def as_sent(self, own: Any, down: Any, up: Any, sent: Any) -> Any:
+        """What the clients (S,) keep where a part of the run sends another upload than `up`: `sent`, of its form.
+
+        Here nothing changes. A method whose server and clients add up the same uploads writes it.
+        """
+        return own
 
     @abstractmethod
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Any, Any]:

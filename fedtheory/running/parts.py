@@ -33,8 +33,9 @@ class Around(Algorithm):
 
     def __post_init__(self) -> None:
         checks.instance("method", self.method, Algorithm, "pass for example FedAvg(0.1, 5)")
-        for name in ("name", "lr", "revision", "averaged", "everyone", "own_steps"):
+        for name in ("name", "lr", "averaged", "everyone", "own_steps"):
             object.__setattr__(self, name, getattr(self.method, name))
+        object.__setattr__(self, "revision", type(self).revision + self.method.revision - 1)
         object.__setattr__(self, "weighted", getattr(self.method, "weighted", False))
 
     @property
@@ -84,6 +85,9 @@ class Around(Algorithm):
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[torch.Tensor, None, tuple[Any, Any]]:
         return self.method.client(problem, clients, own, down, key)
+
+    def as_sent(self, own: Any, down: Any, up: Any, sent: Any) -> Any:
+        return self.method.as_sent(own, down, up, sent)
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Any, Any]:
         return self.method.server(server, down, up, clients, key)
@@ -209,7 +213,7 @@ class ServerOptimizer(Around):
 
     Nothing else crosses. A method that has clients rebuild the model from small steps (SSF) sends it whole instead: an
     optimizer's step lies in no subspace. A method whose clients start from something else than the server's model is
-    refused in its first round.
+    refused in its first round, and FLSS in the first of its subspace.
 
     Fields:
         method: any.
@@ -230,6 +234,7 @@ class ServerOptimizer(Around):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         server, own = self.method.init(problem, x, key)
+        server = _at(server, server.x.clone())  # so that a copy of x which the method keeps is not taken for it
         return State(Optimized(server, self.optimizer.init(x)), own)
 
     def broadcast(self, server: Optimized, key: Key) -> Any:
@@ -351,6 +356,11 @@ class LocalLayers(Around):
             _require_gradients(self.method, view.slope)
             kept = view.keep(kept - self.lr * view.slope)
             yield y
+
+    def as_sent(self, own: Any, down: Any, up: Any, sent: Any) -> Any:
+        if not hasattr(type(own), "around"):
+            return super().as_sent(own, down, up, sent)
+        return _with(self.method.as_sent(_without(own), down, up, sent), own.local)
 
     def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
         if not hasattr(type(own), "around"):

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, fields, make_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -32,6 +32,7 @@ class PrivateUploads(Around):
         noise: deviation of each entry, in units of `norm`.
     """
 
+    revision = 2
     norm: float | None = None
     noise: float = 0.0
 
@@ -57,7 +58,8 @@ class PrivateUploads(Around):
             parts[name] = part * factor.view(-1, *[1] * (part.dim() - 1))
             if self.noise:
                 parts[name] = parts[name] + self.noise * self.norm * _normal(part, clients, key.fold("noise", name))
-        return replace(up, **parts), own
+        sent = replace(up, **parts)
+        return sent, self.method.as_sent(own, down, up, sent)
 
     def epsilon(self, rounds: int, delta: float, n: int, sampled: int | None = None, *, local: bool = False) -> float:
         """The epsilon of (epsilon, delta)-differential privacy, where one client's data are replaced by others.
@@ -108,6 +110,8 @@ class NormalizedUploads(Around):
         method: one that uploads `dy`; others are refused.
     """
 
+    revision = 2
+
     def __post_init__(self) -> None:
         super().__post_init__()
         inner: Any = self.method
@@ -135,7 +139,8 @@ class NormalizedUploads(Around):
         tau = torch.tensor([reach[count] for count in counts], dtype=torch.float64)
         mean = tau @ problem.weights.to(tau) if self.weighted else tau.mean()
         factor = (mean / tau[clients.to(tau.device)]).to(up.dy)
-        return replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1))), own
+        sent = replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1)))
+        return sent, self.method.as_sent(own, down, up, sent)
 
 
 # Smaller, and hidden
@@ -144,6 +149,8 @@ class NormalizedUploads(Around):
 @dataclass(frozen=True)
 class _Packed(Around):
     """A method whose clients send its uploads in another form, which the server takes apart again."""
+
+    exact: ClassVar[bool] = False  # whether only the form is another
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,18 +178,21 @@ class _Packed(Around):
         parts = _plain(self.method, up)
         packed = {name: self.pack(problem, part, clients, key.fold("packed", name)) for name, part in parts.items()}
         kind = _kind(type(up), tuple(next(iter(packed.values()))))
-        return kind(*(part for of in packed.values() for part in of.values())), own
+        sent = kind(*(part for of in packed.values() for part in of.values()))
+        if self.exact or own is None:
+            return sent, own
+        return sent, self.method.as_sent(own, down, up, self.unpacked(sent, problem.d, next(iter(parts.values()))))
 
     def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Any, Any]:
-        return self.method.server(server, down, self.unpacked(up, server.x), clients, key)
+        return self.method.server(server, down, self.unpacked(up, len(server.x), server.x), clients, key)
 
-    def unpacked(self, up: Any, x: torch.Tensor) -> Any:
-        """The method's own upload, in the precision of the model x."""
+    def unpacked(self, up: Any, d: int, like: torch.Tensor) -> Any:
+        """The method's own upload, in the precision of `like`."""
         if self.neutral:
             return up
         kind = type(up).of
         parts = [{part: getattr(up, f"{name}_{part}") for part in type(up).parts} for name in field_names(kind)]
-        return kind(*(self.unpack(part, len(x)).to(x) for part in parts))
+        return kind(*(self.unpack(part, d).to(like) for part in parts))
 
 
 @cache
@@ -203,6 +213,7 @@ class QuantizedUploads(_Packed):
         bits: 8 or 16.
     """
 
+    revision = 2
     bits: int | None = 8
 
     def __post_init__(self) -> None:
@@ -236,6 +247,7 @@ class SparseUploads(_Packed):
         ratio: share of the entries that cross.
     """
 
+    revision = 2
     ratio: float = 0.1
 
     def __post_init__(self) -> None:
@@ -290,6 +302,7 @@ class MaskedUploads(_Packed):
     """
 
     bits: int | None = 32
+    exact = True
 
     def __post_init__(self) -> None:
         checks.instance("method", self.method, Algorithm, "pass for example FedAvg(0.1, 5)")
@@ -329,7 +342,7 @@ class MaskedUploads(_Packed):
         if not self.neutral and len(clients) < server.n:
             expected = f"all {server.n} clients: the masks of those that are absent do not cancel"
             checks.reject("sampled", len(clients), expected, "leave out sampled, sampler and dropout")
-        new, reply = self.method.server(server.method, down, self.unpacked(up, server.x), clients, key)
+        new, reply = self.method.server(server.method, down, self.unpacked(up, len(server.x), server.x), clients, key)
         return Masked(new, server.n), reply
 
 
