@@ -12,6 +12,7 @@ import pytest
 import torch
 from cases import ALGORITHMS, ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rounds, start
 from cases import PROBLEMS as CASES
+from cases import problem as network
 from each import each
 from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, samples_of, unvec, vec, weigh
@@ -136,6 +137,14 @@ def test_the_coin_is_tossed_by_all_and_shows_one_at_every_fourth_toss():
     assert min(steps) == 1
     assert abs(np.mean(steps) - 4) < 4.5 * math.sqrt(12 / 1000)
     assert abs(np.mean(np.array(steps) > 4) - 0.75**4) < 4.5 * math.sqrt(0.22 / 1000)
+
+
+@pytest.mark.parametrize("kind", [Scaffnew, CompressedScaffnew, TAMUNA])
+def test_a_coin_is_refused_where_a_round_is_a_number_of_epochs(kind):
+    problem = network(sizes=(12,) * 4, epochs=1)
+    with pytest.raises(ValueError, match=r"coin=True: .*Fix: pass coin=False"):
+        run(kind(0.1, problem.steps), problem, 1, metrics=())
+    run(kind(0.1, problem.steps, coin=False), problem, 1, metrics=())
 
 
 def test_rounds_of_scaffnew_grow_as_the_root_of_the_condition_number():

@@ -1,6 +1,6 @@
 """Parts that any method takes: at its neutral value each is the method itself, bit for bit."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -13,9 +13,11 @@ from fedtheory import (
     Available,
     ClientMomentum,
     ClippedGradients,
+    CompressedScaffnew,
     FedAvg,
     FedBuff,
     FedCom,
+    FedDyn,
     FedProx,
     Key,
     LocalLayers,
@@ -35,6 +37,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.core.problem import Problem
+from fedtheory.running.parts import Around
 from tests.cases import ALGORITHMS, quadratic
 from tests.cases import problem as network_problem
 from tests.test_rounds import refused, same
@@ -250,6 +253,22 @@ def test_clients_and_the_server_add_up_the_same_uploads(name):
         own, server = kept(state.own, state.server)
         assert bool(own.any())
         torch.testing.assert_close(own.mean(0), torch.zeros_like(own[0]) + server, rtol=0, atol=1e-12)
+
+
+@dataclass(frozen=True)
+class Halved(Around):
+    """A part that sends half of each entry."""
+
+    def client(self, problem, clients, own, down, key):
+        up, own = yield from self.method.client(problem, clients, own, down, key)
+        sent = replace(up, rows=up.rows / 2)
+        return sent, self.method.as_sent(own, down, up, sent)
+
+
+def test_entries_of_compressed_scaffnew_are_kept_as_sent():
+    state = run(Halved(CompressedScaffnew(0.1, 3, ratio=0.5)), PROBLEM, 3, seed=1).state
+    assert bool(state.own.h.any())
+    torch.testing.assert_close(state.own.h.sum(0), torch.zeros(PROBLEM.d).double(), rtol=0, atol=1e-12)
 
 
 def test_controls_beside_local_layers_are_of_what_was_sent():
@@ -480,6 +499,8 @@ def test_normalized_uploads_count_momentum_and_the_proximal_term():
                 way = way + m - 0.006 * mu * way
             a[K] = way
         assert {K: method.reach([1.0] * K) for K in steps} == pytest.approx(a)
+        term = ClientMomentum(FedDyn(0.006, 4, mu or 1e-9), beta)
+        assert {K: term.reach([1.0] * K) for K in steps} == pytest.approx(a)
     p, normal, options = Unequal(of), NormalizedUploads(method), {"metrics": ()}
     counted = Quadratic(of.H, of.b, weights=torch.tensor([*a.values()], dtype=torch.float64)).constants.x_star
     apart = float((counted - p.constants.x_star).norm())

@@ -17,8 +17,24 @@ pytest.importorskip("transformers", reason="needs the extra: pip install 'fedthe
 if find_spec("peft") is None:  # imported, it costs every process that only lists the tests three seconds
     pytest.skip("needs the extra: pip install 'fedtheory[llm]'", allow_module_level=True)
 import transformers
+from test_halves import Federation
 
-from fedtheory import DeComFL, FedAvg, Key, Pooled, Quadratic, TextClassification, cli, run
+from fedtheory import (
+    BAFFLE,
+    DeComFL,
+    FedAvg,
+    FedFTG,
+    FedKSeed,
+    FedSB,
+    HiSo,
+    Key,
+    Pooled,
+    ProjectedFedAvg,
+    Quadratic,
+    TextClassification,
+    cli,
+    run,
+)
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.fedzo import FedZO, MeZO
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
@@ -753,3 +769,30 @@ def test_printed_accuracies_are_run_where_weights_and_tasks_are(folder, tmp_path
         (folder_cut / path.name).write_bytes(path.read_bytes()[: 10_000 if path.suffix == ".safetensors" else None])
     with pytest.raises(DataError, match=r"opt-1.3b/model.safetensors"):
         measured(runner, decomfl_text.accuracies("decomfl/table2", wanted, "paper", 1))
+
+
+# Half precision
+
+
+ZEROTH = (DeComFL(1e-3, 2, 2, 1e-2), HiSo(1e-3, 2, 2, 1e-2), FedKSeed(1e-3, 2, 20, 1e-2), BAFFLE(1e-3, 3, 1e-2))
+HALVES = (*ZEROTH, DeComFLReading(1e-3, 2, 3, scalar="projection"), FedKSeed(1e-3, 2, 20, 1e-2, weighted=True))
+
+
+@pytest.mark.parametrize("method", HALVES, ids=repr)
+def test_half_precision_alike_in_one_process_and_in_a_federation(method):
+    """Slopes are float32; bits and bytes agree."""
+    P = problem("opt with adapters", torch.bfloat16)
+    P = TextClassification(P.model, texts(), [torch.arange(6), torch.arange(6, 9), torch.arange(9, 12)], batch=2)
+    history, parted = run(method, P, 4, metrics=(), sampled=1, blocks=3), Federation(method, P, sampled=1)
+    for _ in range(4):
+        parted.round()
+        assert not parted.server.refused
+    assert torch.equal(parted.x, history.x)
+    assert not torch.equal(parted.x, P.start())
+    assert parted.server.payload == (history["up_bytes"][-1], history["down_bytes"][-1])
+
+
+@pytest.mark.parametrize("method", [FedSB(0.1, 2), FedFTG(0.1, 2, 2), ProjectedFedAvg(0.1, 2, 2, 2)], ids=repr)
+def test_what_has_no_half_precision_is_refused(method):
+    with pytest.raises(TypeError, match=r"dtype=torch.bfloat16: .*Fix: "):
+        run(method, problem("opt with adapters", torch.bfloat16), 2, metrics=())

@@ -67,7 +67,8 @@ class BAFFLE(Algorithm):
         return {"lr": self.pace * problem.rate * bearable(self.perturbations, problem.d)}
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x, problem.weights.to(x), Known(problem.layout)), None)
+        weights = problem.weights.to(x.device, torch.promote_types(x.dtype, torch.float32))  # as slopes are
+        return State(Server(x, weights, Known(problem.layout)), None)
 
     def broadcast(self, server: Server, key: Key) -> Down:
         x, layout, P = server.x, server.layout.value, self.perturbations

@@ -80,6 +80,7 @@ class CompressedScaffnew(Scaffnew):
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        self._require_steps(problem)
         h = x.new_zeros(problem.kept, problem.d)  # sum_i h_i = 0
         place = torch.zeros(problem.kept, dtype=torch.int64, device=x.device)
         return State(Server(x, problem.n, self._senders(problem.n)), Own(h, place))
@@ -106,6 +107,9 @@ class CompressedScaffnew(Scaffnew):
         kept = holders.at(own.place[clients], own.h)
         pulled = self._pull * holders.control * (reply.x - down.x.value) * kept
         return Own(own.h.index_add(0, clients, pulled), own.place)  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
+
+    def as_sent(self, own: Any, down: Any, up: Any, sent: Any) -> Own:
+        return Own(own.h - self._pull * self._holders(down).control * (sent.rows - up.rows), own.place)
 
     def _holders(self, down: Any) -> Holders:
         return down.holders.value

@@ -1,5 +1,6 @@
 """FedDyn: Acar et al. 2021, "Federated Learning Based on Dynamic Regularization", arXiv:2111.04263v2, Algorithm 1."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -58,6 +59,12 @@ class FedDyn(Algorithm):
     @property
     def gradient_only(self) -> bool:
         return False
+
+    def reach(self, gradients: Sequence[float]) -> float:
+        way = 0.0
+        for g in gradients:
+            way += g - self.lr * self.alpha * way
+        return way
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.kept, problem.d)))

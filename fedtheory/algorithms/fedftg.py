@@ -89,6 +89,7 @@ class FedFTG(Algorithm):
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        checks.dtype("dtype", problem.dtype)  # of the SVD
         *_, last = self._pieces(problem.layout)
         zeros = lambda size: x.new_zeros(problem.kept, size)
         steps = torch.zeros(problem.kept, dtype=torch.int64, device=x.device)

@@ -70,7 +70,6 @@ class FedKSeed(Algorithm):
     weighted: bool = False
     name = "FedKSeed"
     revision = 2  # 1 sent K numbers whatever the number of steps
-    averaged = True
 
     def __post_init__(self) -> None:
         checks.count("pool", self.pool)
@@ -81,7 +80,8 @@ class FedKSeed(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         seeds = torch.randint(2**63 - 1, (self.pool,), generator=key.fold("pool").generator())
-        moved, p = x.new_zeros(self.pool), shares(problem, self.weighted, x)
+        moved = x.new_zeros(self.pool, dtype=torch.promote_types(x.dtype, torch.float32))  # as slopes are
+        p = shares(problem, self.weighted, moved)
         return State(Server(x, Pool(x, seeds), moved, Known(problem.layout), 0, p), None)
 
     def broadcast(self, server: Server, key: Key) -> Down:

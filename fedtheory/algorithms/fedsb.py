@@ -67,6 +67,7 @@ class FedSB(Algorithm):
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        checks.dtype("dtype", problem.dtype)  # of the SVD
         new, frames, q = x.new_zeros, [], 0
         for layer in problem.layout.layers:
             (_, m, n), r = layer, self._rank(layer)

@@ -98,6 +98,7 @@ class ProjectedFedAvg(Algorithm):
         checks.whole("period", self.period, 1)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        checks.dtype("dtype", problem.dtype)  # of the SVD
         low = self._low(problem.layout)
         frames = tuple(
             None if full.cols == 1 else x.new_zeros(full.rows, own.rows)

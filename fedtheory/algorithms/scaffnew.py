@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
@@ -92,6 +93,7 @@ class Scaffnew(Algorithm):
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        self._require_steps(problem)
         return State(Server(x), Own(x.new_zeros(problem.kept, problem.d)))  # 1: sum_i h_i = 0
 
     def broadcast(self, server: Server, key: Key) -> Down:
@@ -116,6 +118,11 @@ class Scaffnew(Algorithm):
 
     def as_sent(self, own: Own, down: Down, up: Up, sent: Up) -> Own:
         return Own(own.h - self._pull * (sent.dy - up.dy))
+
+    def _require_steps(self, problem: Problem) -> None:
+        if self.coin and self.local_steps > 1 and getattr(problem, "epochs", None) is not None:
+            expected = "False where a round is a number of epochs, which have as many steps each time"
+            checks.reject("coin", True, expected, "pass coin=False, or construct the problem with epochs=None")
 
     @property
     def _pull(self) -> float:

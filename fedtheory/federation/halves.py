@@ -58,7 +58,7 @@ class _Blank(Problem):
         return torch.zeros_like(y)
 
     def losses(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
-        return y.new_zeros(len(y))
+        return y.new_zeros(len(y), dtype=torch.promote_types(y.dtype, torch.float32))  # as losses are
 
     @property
     def classifier(self) -> Any:

@@ -142,7 +142,10 @@ class DeComFLReading(DeComFL):
 
     def _price(self, P: int, dtype: torch.dtype) -> Cost:
         rate = self.lr if self.schedule else None
-        return cost(Step(self.sent(P, Key(0)), unsent(self.local_steps, P, dtype), rate))
+        g = unsent(self.local_steps, P, dtype)
+        if self.scalar == "projection":  # a product of weights, in their precision
+            g = g.to(dtype)
+        return cost(Step(self.sent(P, Key(0)), g, rate))
 
     def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Any, key: Key):
         return (yield from super().client(problem, clients, own, replace(down, seeds=value(down.seeds)), key))
