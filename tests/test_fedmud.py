@@ -483,3 +483,8 @@ def test_a_client_that_was_away_rebuilds_the_frozen_part_bit_for_bit(s, dtype, s
                 assert charged == min(cost(down.frozen.value), priced, key=lambda c: c.bytes)
             copies[i], last_seen[i] = (down.frozen.value.base, down.frozen.value.D.value), t
         state = play_round(algorithm, problem, state, torch.tensor(sorted(ids)), key)[0]
+
+
+@pytest.mark.parametrize(("ratio", "rank"), [(0.07, 7), (0.28, 28), (0.55, 55), (0.281, 29), (1e-12, 1)])
+def test_a_rank_is_rounded_up_but_not_by_the_rounding_of_a_product(ratio, rank):
+    assert LowRank(ratio, form="freeze").part(100, 20).size == 20 * rank

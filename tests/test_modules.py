@@ -646,3 +646,18 @@ def test_a_module_becomes_a_network_in_any_of_the_callers_modes(mode):
         x = found.start()
         assert (found.loss(x), found.accuracy(x)) == (wanted.loss(x), wanted.accuracy(x))
     assert torch.equal(x, wanted.start())
+
+
+def test_an_export_has_the_moments_that_evaluation_used():
+    torch.manual_seed(0)
+    body = [nn.Conv2d(1, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    module = nn.Sequential(*body, nn.Linear(72, 10))
+    of = ImageClassification.load("digits", module, Key(0), clients=4, subset=200, dtype=torch.float64)
+    history = run(FedAvg(0.2, 5), of, 3)
+    back = copy.deepcopy(module)
+    back.load_state_dict(of.export(history))
+    images, labels = of.test
+    with torch.no_grad():
+        found = back.double().eval()(images).argmax(1)
+    assert float((found == labels).double().mean()) == pytest.approx(history["accuracy"][-1])
+    assert list(of.export(history)) == list(module.state_dict())

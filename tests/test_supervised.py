@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import Dataset, TensorDataset
 
 from fedtheory import SSF, DeComFL, FedAvg, FedMUD, History, Key, LocalLayers, LowRank, Scaffold, Supervised, run
@@ -793,3 +794,83 @@ def test_images_of_another_form_have_the_fix_that_works():
         refused(lambda given=given: Supervised(made(dropped), CROSS, given), fix)
         mended = [(eval(fix, {"x": some}), y) for some, y in given]
         assert Supervised(made(dropped), CROSS, mended).n == 3
+
+
+# What a call with borrowed weights cannot do
+
+
+def tokens(pad):
+    """Sequences, of which only later ones are padded."""
+    z = torch.randint(1, 9, (sum(SIZES), 5), generator=torch.Generator().manual_seed(0))
+    z[30:, 3:] = pad
+    return z
+
+
+def embedded(**options):
+    return nn.Sequential(nn.Embedding(10, 4, **options), nn.Flatten(), nn.Linear(20, 3))
+
+
+class Way(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.first, self.last, self.way = nn.Linear(6, 6), nn.Linear(6, 3), way
+
+    def forward(self, x):
+        return self.way(self, x)
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.of, self.last = nn.LSTM(6, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.last(self.of(x)[0][:, -1])
+
+
+def again(m, x):
+    """It computes its end a second time, when the gradient is asked for."""
+    return checkpoint(lambda h: m.last(h.tanh()), m.first(x), use_reentrant=False)
+
+
+@pytest.mark.parametrize("pad", [0, 9])
+def test_a_padding_row_stays_however_clients_are_stacked(pad):
+    of = Supervised(embedded(padding_idx=pad).double(), nn.CrossEntropyLoss(), classes(tokens(pad)), batch=8)
+    one, other = (run(FedAvg(0.5, 5), of, 3, chunk=chunk).x for chunk in (None, 1))
+    assert torch.allclose(one, other, rtol=1e-9)
+    assert not one[4 * pad : 4 * pad + 4].any()
+
+
+@pytest.mark.parametrize(
+    ("build", "x", "said"),
+    [
+        (lambda: Way(again), inputs(6), "gradient is autograd's.*activation checkpointing"),
+        (lambda: Way(torch.no_grad()(lambda m, x: m.last(x))), inputs(6), "with a gradient.*no_grad"),
+        (lambda: embedded(sparse=True), tokens(0), "with a gradient.*sparse"),
+        (lambda: Way(lambda m, x: m.last(x.sub_(0.5))), inputs(6), "leaves its inputs alone"),
+        (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(6, 3)), inputs(6), "leaves its inputs alone"),
+        (lambda: embedded(max_norm=1.0), tokens(0), "leaves its weights alone"),
+    ],
+)
+def test_modules_that_supervised_cannot_call_are_refused(build, x, said):
+    with pytest.raises(ValueError, match=rf"module=.*{said}"):
+        Supervised(build().double(), nn.CrossEntropyLoss(), classes(x), batch=8)
+
+
+@pytest.mark.parametrize(
+    ("build", "x"),
+    [(lambda: embedded(padding_idx=0), tokens(0)), (lambda: Lstm(), inputs(1, 6))],
+)
+def test_clients_that_cannot_be_stacked_are_not(build, x):
+    assert not Supervised(build().double(), nn.CrossEntropyLoss(), classes(x), batch=8).together
+    with pytest.raises(ValueError, match=r"together=True.*leave it out"):
+        Supervised(build().double(), nn.CrossEntropyLoss(), classes(x), batch=8, together=True)
+
+
+def test_a_column_may_be_named_by_a_number_of_numpys():
+    pandas = pytest.importorskip("pandas")
+    x = inputs(2)
+    frame = pandas.DataFrame({0: x[:, 0], 1: x[:, 1], 2: (x[:, 0] > 0).int()}, columns=pandas.Index([0, 1, 2]))
+    name = frame.columns[2]
+    of = Supervised.from_frame(nn.Linear(1, 1).double(), nn.MSELoss(), frame, frame.columns[0], name)
+    assert (of.n, type(name).__name__) == (2, "int64")

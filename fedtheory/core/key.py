@@ -63,5 +63,8 @@ class Key:
         return int.from_bytes(digest, "little") >> 1
 
     def generator(self) -> torch.Generator:
-        """A fresh CPU generator at the start of this key's stream."""
+        """A fresh CPU generator at the start of this key's stream.
+
+        PyTorch's takes the lower 32 bits of the hash: of 77,000 keys, two share a stream with probability 1/2.
+        """
         return torch.Generator().manual_seed(self.hash())

@@ -501,7 +501,7 @@ class LowRank(Decomposition):
     def part(self, m: int, n: int) -> Part:
         trained = n if self.form == "freeze" else m + n
         of = Adapter if self.form == "lora" else Outer
-        return _form(self, of(m, n, max(1, math.ceil(self.ratio * m * n / trained))))
+        return _form(self, of(m, n, max(1, math.ceil(self.ratio * m * n / trained - 1e-9))))
 
     def adapters(self) -> None:
         """Raise ValueError where this is no LoRA: B A with A random and B = 0."""
@@ -558,7 +558,7 @@ class Hadamard(Decomposition):
             checks.reject("tensor", True, "False where no kernel is given", "pass kernel=3, the convolutions' size")
 
     def part(self, m: int, n: int) -> Part:
-        return Elementwise(Outer(m, n, max(1, math.ceil(self.ratio * m * n / (2 * (m + n))))), self.random)
+        return Elementwise(Outer(m, n, max(1, math.ceil(self.ratio * m * n / (2 * (m + n)) - 1e-9))), self.random)
 
     def convolution(self, c_out: int, c_in: int, k: int) -> Part:
         if not self.tensor:

@@ -282,12 +282,20 @@ class ImageClassification(Minibatches):
     def export(self, x: torch.Tensor | History) -> dict[str, torch.Tensor]:
         """The `state_dict` of the module that was passed, with the weights x (d,), or with those of a History.
 
+        Batch normalisation that trains has the moments that evaluation uses as its running statistics.
+
         Raises ValueError for a network of the package, which has no module.
         """
         if self._module is None:
             fix = "pass a torch.nn.Module as the network; problem.layout.matrices(x) gives the layers of any"
             checks.reject("network", self.network.name, "a module of yours", fix)
-        return modules.state_dict(self._module, model_of(x, self.d))
+        x = model_of(x, self.d)
+        found, parts = modules.state_dict(self._module, x), self._module.named_modules()
+        norms = [name for name, part in parts if isinstance(part, torch.nn.BatchNorm2d)]
+        for name, pair in zip(norms, self.moments(x.to(self.device, self.dtype))):
+            of = {f"{name}.{one}".lstrip("."): own[0].cpu() for one, own in zip(layers.STATISTICS, pair)}
+            found |= {one: own for one, own in of.items() if one in found}
+        return found
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations and augmented images depend on the key and on i alone."""

@@ -177,6 +177,9 @@ class Supervised(Minibatches):
         if together is None:
             together = self._written_out or ((cuda or kept < modules.KEPT) and self._stacks(alone))
             self.chunk = None if cuda else max(1, _STACKED // max(kept, 1)) if together else 1
+        elif together and not self._written_out and not self._stacks(alone, slow=True):
+            expected = "None for a module and a loss whose stacked clients have not each their own gradient"
+            checks.reject("together", True, expected, "leave it out")
         self.together = bool(together)
         self._op = modules.Module(scored, together=self.together)
         self._local = None
@@ -208,7 +211,7 @@ class Supervised(Minibatches):
         Raises ValueError for columns that are not there, that have gaps or that hold no numbers.
         """
         checks.spelled(options, Supervised.from_frame, Supervised.__init__)
-        frame = samples.frame("frame", frame)
+        frame, by = samples.frame("frame", frame), checks.plain(by)  # names may be numbers of NumPy's
         if by is None or "clients" in options:
             fix = "spell it by" if "clients" in options else samples.hint_of_clients(frame)
             expected = "the column that names each row's client as by, or the rows of each client"
@@ -251,7 +254,7 @@ class Supervised(Minibatches):
         said, at = type(self.scored.module).__name__, self._tried()
         some, targets = self.inputs[at], self.targets[at]
         x, moments = modules.moved(self.start()), self._plain_moments()
-        held = modules.buffers(self.scored.module)
+        held, given = modules.buffers(self.scored.module), (x._version, some._version)
         try:
             outputs = self._outputs(x, some, moments)
         except Exception as error:
@@ -261,6 +264,12 @@ class Supervised(Minibatches):
         if changed := modules.changed(self.scored.module, held):
             fix = f"call eval() on the part with {changed[0]}, or leave that buffer alone in forward"
             checks.reject("module", said, "a module whose buffers stay as they are", fix)
+        if some._version != given[1]:
+            fix = "take inplace=True out of its beginning, and write x = x - 1 for x -= 1"
+            checks.reject("module", said, "a module that leaves its inputs alone", fix)
+        if x._version != given[0]:
+            fix = "bound or normalise the weights where they are used, not in their place as max_norm does"
+            checks.reject("module", said, "a module whose forward leaves its weights alone", fix)
         shape = tuple(outputs.shape)
         self._require_pairs(outputs)
         loss_of = lambda index: self._evaluated(x, self.inputs[index], self.targets[index], moments)
@@ -409,8 +418,29 @@ class Supervised(Minibatches):
         """The gradients of two clients, one by one, and what a client's step keeps: see `modules.kept`."""
         (rows, batch), found = self._trial, []
         step = lambda: found.append(self.grads(rows[:1], batch.client(0)))
-        kept = modules.kept(step, rows) * min(self.batch, max(map(len, self.parts))) // batch.size[0]
+        said = type(self.scored.module).__name__
+        try:
+            kept = modules.kept(step, rows) * min(self.batch, max(map(len, self.parts))) // batch.size[0]
+            wanted = self._autograds(rows[:1], batch.client(0))
+        except Exception as error:
+            fix = "take activation checkpointing, torch.no_grad and sparse=True out of it"
+            checks.reject("module", said, f"a module with a gradient ({type(error).__name__}: {error})", fix)
+        if bool(wanted.isfinite().all()) and not modules.alike(found[0][0], wanted):
+            fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
+            checks.reject("module", said, "a module whose gradient is autograd's when it is called with weights", fix)
         return torch.cat([*found, self.grads(rows[1:], batch.client(1))]), kept
+
+    def _autograds(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
+        """The gradient (d,) of a copy that has the weights y (1, d) as its own, as plain PyTorch finds it."""
+        plain = modules.carrying(self.scored, torch.cat(self._weights(self._whole(y)), 1)[0])
+        trained = [own for own in plain.parameters() if own.requires_grad]
+        at = xi.index[0].to(self.device)
+        masks = [one[0] for one in self._drawn_masks(self.inputs[at], xi.keys or ())]
+        with torch.enable_grad():
+            loss = plain(self.inputs[at], self.targets[at], masks)
+            slopes = torch.autograd.grad(loss, trained, allow_unused=True, materialize_grads=True)
+        placed = sorted(zip(self._places, slopes), key=lambda pair: pair[0])
+        return torch.cat([slope.flatten() for _, slope in placed])[: self.d]
 
     def _translated(self, alone: torch.Tensor) -> Network | None:
         """The module as the package's operations; None where it is not a chain of them, or has other gradients."""
@@ -438,8 +468,10 @@ class Supervised(Minibatches):
         plain = plain and y.dtype == torch.int64 and y.dim() == 1 and int(y.min()) >= 0
         return plain and self._network is not None and perceptron.is_perceptron(self._network)
 
-    def _stacks(self, alone: torch.Tensor) -> bool:
-        """Whether two stacked clients get the gradients of each alone, masks included."""
+    def _stacks(self, alone: torch.Tensor, slow: bool = False) -> bool:
+        """Whether two stacked clients get the gradients of each alone, masks included; `slow`: also by a loop."""
+        if not modules.stackable(self.scored.module):
+            return False
         rows, batch = self._trial
         self._op, op = modules.Module(self.scored, together=True), self._op
         before = torch.is_warn_always_enabled()
@@ -447,7 +479,7 @@ class Supervised(Minibatches):
         try:
             self.together = True
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # PyTorch warns where it stacks by a loop, which is slower
+                warnings.simplefilter("ignore" if slow else "error")  # PyTorch warns where it stacks by a loop
                 return modules.alike(self.grads(rows, batch), alone)
         except Exception:
             return False

@@ -245,7 +245,7 @@ def of_module(
     for ops in (_split(module), [Module(module)]):
         if ops and trial.is_of(built(ops)):
             alone = [replace(op, together=False) if isinstance(op, Module) else op for op in ops]
-            return built(ops if _stackable(module) and trial.stacks(built(ops)) else alone)
+            return built(ops if stackable(module) and trial.stacks(built(ops)) else alone)
     fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
     return checks.reject("network", said, "a module whose gradient is autograd's when it is called with weights", fix)
 
@@ -277,7 +277,7 @@ def kept(step: Callable[[], object], model: torch.Tensor) -> int:
     return sum(sizes) // max(len(sizes), 1)
 
 
-def _stackable(module: nn.Module) -> bool:
+def stackable(module: nn.Module) -> bool:
     """`torch.func.vmap` keeps one padding row for all clients of a stack; a trial sees it only where it is hit."""
     return not any(getattr(part, "padding_idx", None) is not None for part in module.modules())
 
@@ -414,7 +414,7 @@ def alike(found: torch.Tensor, wanted: torch.Tensor, least: float = 0.0) -> bool
     return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm() + least)
 
 
-def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
+def carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
     """A copy with these weights (d,), as plain PyTorch has them: not `Module`'s way, which is compared with it."""
     module = copy.deepcopy(module)
     with torch.no_grad():
@@ -424,7 +424,7 @@ def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
 
 def state_dict(module: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
     """Parameters and buffers by name, on the CPU, with the vector x (d,) as the trained ones."""
-    return {name: own.cpu().clone() for name, own in _carrying(module, x).state_dict().items()}
+    return {name: own.cpu().clone() for name, own in carrying(module, x).state_dict().items()}
 
 
 @contextmanager
@@ -449,7 +449,7 @@ def chance(device: torch.device) -> Iterator[Callable[[], bool]]:
 
 def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said: str) -> _Trial:
     """Logits and gradient of a copy with these weights. Raises ValueError."""
-    module, given = _carrying(module, weights), images.clone()
+    module, given = carrying(module, weights), images.clone()
     trained = [own for own in module.parameters() if own.requires_grad]
     takes = f"a module that takes images (b, {', '.join(map(str, images.shape[1:]))}) of {images.dtype}"
     try:
@@ -503,7 +503,7 @@ def changed(module: nn.Module, held: dict[str, torch.Tensor]) -> list[str]:
 @torch.no_grad()
 def _require_steady(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said: str) -> None:
     """An image's logits hang on it and on the weights alone. Raises ValueError."""
-    module = _carrying(module, weights)
+    module = carrying(module, weights)
     held = buffers(module)
     first = module(images).to(images.dtype)
     if names := changed(module, held):
