@@ -5,22 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from fedtheory import (
-    SSF,
-    Available,
-    Budget,
-    Cyclic,
-    EarlyStopping,
-    FedAvg,
-    FedSLoP,
-    FedSub,
-    Key,
-    Quadratic,
-    Scaffold,
-    Weighted,
-    play_round,
-    run,
-)
+from fedtheory import SSF, Available, Budget, Cyclic, EarlyStopping, FedAvg, Key, Quadratic, Scaffold, Weighted, run
 from fedtheory.core.sampling import Sampler
 
 N = 6
@@ -190,11 +175,3 @@ def test_a_rule_without_a_metric_is_refused_and_a_metric_may_be_named_bytes():
     assert history["round"][-1] == 9
     assert "used_bytes" in repr(history)
     assert Budget(bytes=2 * 10**9).bytes == 2 * 10**9
-
-
-@pytest.mark.parametrize("kind", [SSF, FedSub, FedSLoP])
-def test_init_fills_in_what_was_left_out(kind):
-    method = kind(0.1, 3)
-    state = method.init(PROBLEM, PROBLEM.start(), Key(0))
-    state = play_round(method, PROBLEM, state, PROBLEM.clients, Key(0).fold("round", 0))[0]
-    assert torch.equal(state.server.x, run(method, PROBLEM, 1).x)

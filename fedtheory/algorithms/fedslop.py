@@ -81,7 +81,7 @@ class FedSLoP(Algorithm):
         return not self.momentum
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        r = self.on(problem).projection.low(problem.layout).size
+        r = self.projection.low(problem.layout).size
         return State(Server(x, Known(problem.layout)), Own(x.new_zeros(problem.kept, r)))
 
     def broadcast(self, server: Server, key: Key) -> Down:

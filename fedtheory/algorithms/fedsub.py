@@ -140,9 +140,8 @@ class FedSub(Algorithm):
         return not self.dual
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        projection = self.on(problem).projection
-        P = projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)
-        zeros = x.new_zeros(problem.kept, projection.low(problem.layout).size)
+        P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)
+        zeros = x.new_zeros(problem.kept, self.projection.low(problem.layout).size)
         return State(Server(x, P, 0), Own(zeros, zeros.clone()))  # 1
 
     def at_rate(self, lr: float, own: Own) -> tuple["FedSub", Own]:

@@ -107,8 +107,7 @@ class SSF(Algorithm):
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        projection = self.on(problem).projection
-        P = projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)  # 1
+        P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)  # 1
         step = Step(P, P.value.project(x))
         return State(Server(x, torch.zeros_like(x), P, step, 0), Own(x.new_zeros(problem.kept, problem.d)))
 

@@ -82,14 +82,15 @@ def decided(paper: str, figures: Path, ledger: Path) -> Decided:
 
     Args:
         paper: one of PAPERS.
-        figures: folder of the committed items; the paper's own are read.
+        figures: folder of the committed items; the paper's own are read, and ours that a conclusion names.
         ledger: the ledger's file.
 
     Raises OSError or ValueError where the ledger or an item's record cannot be read, or evidence does not exist.
     """
     chosen = of_paper(paper)
     claims = {record["id"]: record for record in _records(ledger)}
-    own = [name for name, item in registry.items().items() if item.paper == paper and not item.ours]
+    cited = {cell.partition(": ")[0] for one in chosen for cell in one.cells}
+    own = [name for name, item in registry.items().items() if item.paper == paper and (not item.ours or name in cited)]
     rows = [
         row
         for name in own
