@@ -508,6 +508,7 @@ def test_what_is_said_of_the_eight_layers():
         cell = cells[f"CIFAR-10 N1 {name}"]
         assert cell["verdict"] == "contradicted"
         assert f"{cell['ours']:.1f}% [{cell['low']:.1f}, {cell['high']:.1f}] where" in said
+    assert [round(of["FedBAT"] - of["FedMUD+AAD"], 1) for of in (whole, ours)] == [1.1, -7.3]
     leads = [round(skewed[mud.BEST] - skewed[name], 2) for name in ("EF21-P", "FedBAT")]
     assert leads == [0.87, 1.25]
     assert {sorted(of, key=of.get)[-2] for of in (whole, skewed)} == {mud.BEST}

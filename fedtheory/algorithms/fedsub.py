@@ -13,7 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection, fifth
+from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Identity, Projection, fifth
 
 Projector = Seed[Basis] | Known[Basis]
 
@@ -224,7 +224,12 @@ METHODS = [
             "With SS the dual's rounding error grows by about sqrt(m/r) a round (law); with CD it dies out.",
             ("fedsub.thm1", "fedsub.thm1-obs-ii", "fedsub.float.mean-dual"),
         ),
-        command=lambda o: FedSub(o.lr, o.local_steps, PROJECTIONS[o.projection](o.rank), form=o.form),
+        command=lambda o: FedSub(
+            o.lr,
+            o.local_steps,
+            Identity() if o.projection == "identity" else PROJECTIONS[o.projection](o.rank),
+            form=o.form,
+        ),
     ),
     Method(
         "FedAvg-CD",

@@ -235,6 +235,8 @@ def _add_run(add: _Add) -> None:
         "--memory-map", default=None, metavar="FOLDER", help="keep the clients' state in memory-mapped files there"
     )
     run.add_argument("--checkpoint", default=None, help="folder to save to and to resume from")
+    text = "rounds between two records (default: a power of two, for 20 to 40 records)"
+    run.add_argument("--every", type=_count, default=None, help=text)
     text = "run one algorithm as processes on this machine, over Flower, and measure the bytes on its sockets"
     federate = add("federate", "federate.show", text, "data")
     _add_choice(federate, 5)

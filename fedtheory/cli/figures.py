@@ -1,6 +1,7 @@
 """reproduce, compare"""
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -146,8 +147,11 @@ def reproduce_items(options: argparse.Namespace) -> None:
     runner.close()
     if not runner.leads:
         return
-    for item in drawn:
-        quick.draw_committed(out, item)
+    lacking = [item.name for item in drawn if not quick.draw_committed(out, item)]
+    if lacking:
+        fix = "run the command in a clone of the repository, or set FEDTHEORY_ROOT to one"
+        left = f"{', '.join(lacking)}: left out, for the quick scale draws the committed run, which is not here"
+        print(f"{left}. Fix: {fix}", file=sys.stderr)
     page = index.write(out) if scale == "quick" else None
     shown = [row for item in items for row in rows[item.name]]
     if options.json:
@@ -190,6 +194,9 @@ def compare_methods(options: argparse.Namespace) -> None:
     for name in names:
         if names.count(name) > 1:
             checks.reject("tasks", name, "each task once", "name it once")
+        if name in compare.MEDIUM and name not in compare.TASKS[scale]:
+            fix = f"pass --scale medium, and --data FOLDER with {name} in it"
+            checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", fix)
         if name in compare.MEDIUM and name not in known:
             needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
             checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def show(options: argparse.Namespace) -> None:
     out = Path(options.out)
     if not out.is_dir():
         checks.reject("out", options.out, "a folder of results", _NAME_IT)
-    rows = []
+    rows, shown, others = [], {}, []
     for name in papers_items():
         for folder in records.folders(out):
             if not records.made(folder, name):
@@ -38,16 +38,20 @@ def show(options: argparse.Namespace) -> None:
             record = records.load(folder, name)
             if options.scale in (None, record["scale"]):
                 rows += report_rows(name, record)
+                shown[name] = record
                 break
+            others.append(name)
+    if not rows and others:
+        checks.reject("scale", options.scale, f"a scale of the results in {out}", "leave it out")
     if not rows:
         checks.reject("out", options.out, "a folder with results", _NAME_IT)
     if options.page is not None:
-        write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER)).encode())
+        write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER), shown, others).encode())
     if options.json:
         print_json(rows)
         return
     print_table(rows)
-    items = list_items(rows)
+    items = list_items(rows, others)
     print("\n" + "\n".join(f"{item['item']:<15} | {item['verdicts']} | {item['reason']}" for item in items))
     print("\n".join(summary(rows)))
 
@@ -57,13 +61,18 @@ def papers_items() -> dict[str, registry.Listed]:
     return {name: item for name, item in registry.items().items() if not item.ours}
 
 
-def list_items(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Every item of the papers: how many of its numbers have which verdict, and how many were run or why none was."""
+def list_items(rows: Sequence[dict[str, Any]], others: Collection[str] = ()) -> list[dict[str, str]]:
+    """Every item of the papers: how many of its numbers have which verdict, and how many were run or why none was.
+
+    `others`: items without rows here that were made at another scale.
+    """
     listed = []
     for name, item in papers_items().items():
         own = [row for row in rows if row["item"] == name]
         ran = sum(row["seeds"] > 0 for row in own)
-        reason = own[0]["reason"] if own else f"not made: python -m fedtheory reproduce {name} --scale paper"
+        reason = "made at another scale than the one that is shown"
+        if own or name not in others:
+            reason = own[0]["reason"] if own else f"not made: python -m fedtheory reproduce {name} --scale paper"
         if ran:
             reason = f"{ran} of {len(own)} numbers, at the {own[0]['scale']} scale: {item.title}"
         found = verdicts.tally([row["verdict"] for row in own]) or verdicts.UNTESTED
@@ -192,24 +201,39 @@ def folded(notes: Sequence[str]) -> list[str]:
     return [head + "; ".join(said) for head, said in lines.items()]
 
 
-def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
-    """docs/report.md: the conclusions, every printed number beside ours with its item's picture, our own pictures."""
+def report_page(
+    rows: Sequence[dict[str, Any]],
+    out: Path,
+    ledger: Path,
+    shown: Mapping[str, dict[str, Any]] | None = None,
+    others: Collection[str] = (),
+) -> str:
+    """docs/report.md: the conclusions, every printed number beside ours with its item's picture, our own pictures.
+
+    Args:
+        rows: of all items.
+        out, ledger: where results and claims lie.
+        shown: the record behind an item's rows; None: that in `out`.
+        others: see `list_items`.
+    """
     own = {name: item for name, item in registry.items().items() if item.ours}
     drawn = [name for name in own if (out / name).with_suffix(".png").exists()]
     return render(
         "report.md.jinja",
         concluded=concluded(out, ledger),
         summary=summary(rows),
-        items=list_items(rows),
-        results=[_result(name, rows, out) for name in dict.fromkeys(row["item"] for row in rows)],
+        items=list_items(rows, others),
+        results=[
+            _result(name, rows, records.load(out, name) if shown is None else shown[name])
+            for name in dict.fromkeys(row["item"] for row in rows)
+        ],
         own=[{"name": name, "title": own[name].title, "lines": own_lines(out, name)} for name in drawn],
     )
 
 
-def _result(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:
+def _result(name: str, rows: Sequence[dict[str, Any]], record: Mapping[str, Any]) -> dict[str, Any]:
     """One item of a paper, as the page shows it."""
     own = [row for row in rows if row["item"] == name]
-    record = records.load(out, name) if records.made(out, name) else {"table": [], "notes": []}
     ran = ran_in_words(record["table"])
     scale = f"Scale: {own[0]['scale']}." if any(row["seeds"] for row in own) else "Not run here."
     cells = []

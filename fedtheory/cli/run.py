@@ -70,8 +70,10 @@ def show(options: argparse.Namespace) -> None:
     if options.seed is not None:
         if options.seeds is not None:
             checks.reject("seed", options.seed, "either --seed or --seeds (a number of seeds)", "leave out one")
-        seeds = (checks.whole("seed", options.seed, 0),)
+        seeds = (options.seed,)
     rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
+    every = 1 << max(0, (rounds // 20).bit_length() - 1)  # a power of two: a longer run has it in its grid
+    every = every if options.every is None else checks.whole("every", options.every, 1)
     algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
     group = None
@@ -100,7 +102,7 @@ def show(options: argparse.Namespace) -> None:
                 rounds,
                 sampled=options.sampled,
                 seed=seed,
-                every=1 << max(0, (rounds // 20).bit_length() - 1),  # a power of two: a longer run has it in its grid
+                every=every,
                 metrics=metrics,
                 blocks=options.blocks,
                 group=group,

@@ -342,17 +342,18 @@ def committed(out: Path, name: str) -> Path | None:
     return None
 
 
-def draw_committed(out: Path, item: Item) -> None:
-    """Write `<out>/quick/<item>.png`, the committed run's picture, which says that it is, where that run is at hand."""
+def draw_committed(out: Path, item: Item) -> bool:
+    """Write `<out>/quick/<item>.png`, the committed run's picture, which says that it is; whether that run is there."""
     folder = committed(out, item.name)
     if folder is None:
-        return
+        return False
     record = records.load(folder, item.name, pictured=False)
     figure = style.with_caption(item.draw(record["table"]), record["table"])
     said = f"Drawn from the committed run, {record['scale']} scale. See: {TEXTS[item.name].see}"
     path = (out / "quick" / item.name).with_suffix(".png")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, style.save_bytes(style.below(figure, said)))
+    return True
 
 
 def picture(out: Path, name: str) -> Path | None:

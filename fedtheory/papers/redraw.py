@@ -4,10 +4,12 @@ python -m fedtheory.papers.redraw [--out figures] [ITEM ...]
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedtheory.papers import EXTRAS, ITEMS, store
+from fedtheory.papers import EXTRAS, ITEMS, quick, store
+from fedtheory.running import records
 
 
 def redraw(out: Path, name: str) -> bool:
@@ -15,7 +17,10 @@ def redraw(out: Path, name: str) -> bool:
 
     Raises FileNotFoundError where the item is not finished, ValueError where its record is damaged.
     """
-    return store.repaint(out, name, {**ITEMS, **EXTRAS}[name].draw)
+    item, scale = {**ITEMS, **EXTRAS}[name], records.load(out, name, pictured=False)["scale"]
+    if scale == "quick" and scale in item.scales:
+        item = quick.captioned(item)
+    return store.repaint(out, name, item.draw)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             parser.error(f"no item is called {name!r}; python -m fedtheory list names them")
     finished = [name for name in (*ITEMS, *EXTRAS) if (options.out / name).with_suffix(".json").exists()]
     for name in options.items or finished:
-        if redraw(options.out, name):
+        try:
+            changed = redraw(options.out, name)
+        except (OSError, ValueError) as error:
+            sys.exit(f"redraw: {error}")
+        if changed:
             print(f"{name}: drawn again")
 
 

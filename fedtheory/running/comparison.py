@@ -150,7 +150,7 @@ def compare_methods(
         metric: of the table; None: the accuracy where there are classes, else the problem's first metric. Or the name
             of a function in `metrics`, of which less is better.
         local_steps, ratio: of methods that are named: K, and the share of the numbers that a compressed message keeps.
-        options: of `run`, such as `sampled`; not `checkpoint`.
+        options: of `run`, such as `sampled`; not `checkpoint`. `log` gets the records of the seeds' runs, not tuning's.
 
     What does not fit is refused before any training. After Ctrl-C in a notebook the finished methods come back.
 
@@ -258,7 +258,7 @@ def _tune(end: Callable[[float], float], rates: Sequence[float]) -> dict[float, 
 
 
 def _end(method: Algorithm, problem: Problem, rounds: int, judged: str, options: Mapping[str, Any]) -> float:
-    chosen: dict[str, Any] = {"seed": _TUNING_SEED, "every": rounds, "metrics": (judged,)}
+    chosen: dict[str, Any] = {"seed": _TUNING_SEED, "every": rounds, "metrics": (judged,), "log": None}
     if options.get("stop"):  # it is asked at each record, and may read any metric
         chosen |= {"every": options.get("every", 1), "metrics": tuple(dict.fromkeys((judged, *options["metrics"])))}
     with may_diverge():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.core.files import RESEAL, Broken, misfit, open_own, sha256, unseal, write_atomic
 from fedtheory.core.files import number as number
 from fedtheory.core.files import plain as plain
@@ -307,6 +307,15 @@ def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
     return record
 
 
+def _made_by(out: Path, item: str) -> str:
+    """What makes an item in a folder; its nearest name where there is no such item."""
+    if item not in registry.items():
+        return registry.spelling(item, registry.items())
+    scales = registry.item(item).scales
+    scale = "" if "quick" in scales else f" --scale {scales[0]}"  # larger ones may need --data, too
+    return f"python -m fedtheory reproduce {item} --out {out}{scale}"
+
+
 _PAUSES = 0.05, 0.2, 0.0  # seconds: another process may be giving the files their names
 
 
@@ -320,7 +329,7 @@ def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
             "item",
             item,
             f"a finished item in {out}",
-            f"python -m fedtheory reproduce {item} --out {out}",
+            _made_by(out, item),
             FileNotFoundError,
         )
     path, problem = f"{out / item}.json", ""

@@ -9,10 +9,11 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
     inconclusive        the interval lies on both sides of the region's edge (it is said from how many seeds on it is
                         more likely than not decided), there is one seed, or some diverge (all, where data, network or
                         length are others). Runs that are all alike have no interval: six seeds decide a side, and
-                        five whether a run diverges
+                        five whether a run that diverges in print does
     direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
                         same run would not decide, and only the paper's own can contradict
-    contradicted        the paper's data, network and length, and the whole interval lies outside
+    contradicted        the paper's data, network and length, and the whole interval lies outside, or all of two
+                        seeds or more diverge where none does in print
     not tested          not run; run as a smoke test; a level, where data, network or length are others; a statement
                         whose own condition our runs did not meet, or that no run of this length could have failed
 """
