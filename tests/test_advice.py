@@ -103,8 +103,10 @@ def test_the_committed_judgement_is_todays():
     assert kept["notes"] == again.notes
     page = (Path(__file__).parent.parent / "docs/which-method.md").read_text()
     most = max(row["behind"] for row in again.table)
-    assert f"{again.notes[0]} The most is {most:.1f} points." in " ".join(page.split())
+    assert f"{again.notes[0]} The largest gap is {most:.1f} points." in " ".join(page.split())
     assert f"Without limits `advise()` names {' and '.join(advise().methods)}." in page
+    first = advise(up=1 / 4, participation=0.1).methods[0]
+    assert f"`advise(up=1 / 4, participation=0.1)` names {first} first." in " ".join(page.split())
     few = " and ".join(advise(up=1 / 160, participation=0.1).methods)
     assert f"`advise(up=1 / 160, participation=0.1)` names {few}." in " ".join(page.split())
     assert EXTRAS["frontier/advice"].draw(again.table).axes
@@ -116,5 +118,14 @@ def test_what_the_page_says_of_memory_and_of_hiso():
     share = lambda name: [rows[name]["memory"] / rows["FedAvg"]["memory"] for rows in tasks]
     low, high = zip(*((f"{min(of):.2f}", f"{max(of):.2f}") for of in map(share, ("BAFFLE", "DeComFL"))))
     assert f"BAFFLE needs {low[0]} to {high[0]} of FedAvg's memory, DeComFL {low[1]} to {high[1]}." in page
+    (few,) = advice._under("participation", 0.05, True).values()
+    low = next(
+        row
+        for row in records.load(records.results(), "frontier/compression")["table"]
+        if (row["task"], row["method"], row["value"]) == ("digits", "STC", 1 / 128)
+    )
+    assert f"STC reaches {low['quality']:.1f}% on the digits" in page
+    assert f"HiSo {tasks[0]['HiSo']['quality']:.1f}%." in page
+    assert f"STC has {few['STC']['quality']:.1f}% at 1/32, HiSo {few['HiSo']['quality']:.1f}%." in page
     hard = tasks[-1]
     assert f"{hard['HiSo']['quality']:.1f}% on CIFAR-10, where FedAvg reaches {hard['FedAvg']['quality']:.1f}%" in page
