@@ -2670,7 +2670,7 @@ MUTANTS = [
     Mutant(
         "the proximal term is forgotten in FedNova's weight",
         "algorithms/fedprox.py",
-        "way += g - self.lr * self.mu * way",
+        "way += g - share * way",
         "way += g",
         "test_parts.py::test_normalized_uploads_count_momentum_and_the_proximal_term",
     ),

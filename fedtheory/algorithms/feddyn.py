@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fedtheory.algorithms.fedprox import pulled
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
@@ -61,10 +62,7 @@ class FedDyn(Algorithm):
         return False
 
     def reach(self, gradients: Sequence[float]) -> float:
-        way = 0.0
-        for g in gradients:
-            way += g - self.lr * self.alpha * way
-        return way
+        return pulled(gradients, self.lr * self.alpha)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.kept, problem.d)))

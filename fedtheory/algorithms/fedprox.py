@@ -14,6 +14,14 @@ from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
 
+def pulled(gradients: Sequence[float], share: float) -> float:
+    """How far gradients move a client, in units of lr, if each step also goes back by this share of its way."""
+    way = 0.0
+    for g in gradients:
+        way += g - share * way
+    return way
+
+
 @dataclass(frozen=True)
 class FedProx(Algorithm):
     """FedAvg whose clients minimise h_k(w; w^t) = F_k(w) + (mu/2) ||w - w^t||^2.
@@ -45,10 +53,7 @@ class FedProx(Algorithm):
         return not self.mu
 
     def reach(self, gradients: Sequence[float]) -> float:
-        way = 0.0
-        for g in gradients:
-            way += g - self.lr * self.mu * way
-        return way
+        return pulled(gradients, self.lr * self.mu)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,23 +30,15 @@ def show(options: argparse.Namespace) -> None:
     out = Path(options.out)
     if not out.is_dir():
         checks.reject("out", options.out, "a folder of results", _NAME_IT)
-    rows, shown, others = [], {}, []
-    for name in papers_items():
-        for folder in records.folders(out):
-            if not records.made(folder, name):
-                continue
-            record = records.load(folder, name)
-            if options.scale in (None, record["scale"]):
-                rows += report_rows(name, record)
-                shown[name] = record
-                break
-            others.append(name)
+    found = {name: _record(out, name, options.scale) for name in papers_items()}
+    rows = [row for name, record in found.items() if record for row in report_rows(name, record)]
+    others = [name for name, record in found.items() if record is None and _record(out, name) is not None]
     if not rows and others:
         checks.reject("scale", options.scale, f"a scale of the results in {out}", "leave it out")
     if not rows:
         checks.reject("out", options.out, "a folder with results", _NAME_IT)
     if options.page is not None:
-        write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER), shown, others).encode())
+        write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER), others).encode())
     if options.json:
         print_json(rows)
         return
@@ -54,6 +46,12 @@ def show(options: argparse.Namespace) -> None:
     items = list_items(rows, others)
     print("\n" + "\n".join(f"{item['item']:<15} | {item['verdicts']} | {item['reason']}" for item in items))
     print("\n".join(summary(rows)))
+
+
+def _record(out: Path, name: str, scale: str | None = None) -> dict[str, Any] | None:
+    """An item's record, of this scale if one is given; None: there is none."""
+    kept = (records.load(folder, name) for folder in records.folders(out) if records.made(folder, name))
+    return next((record for record in kept if scale in (None, record["scale"])), None)
 
 
 def papers_items() -> dict[str, registry.Listed]:
@@ -205,7 +203,6 @@ def report_page(
     rows: Sequence[dict[str, Any]],
     out: Path,
     ledger: Path,
-    shown: Mapping[str, dict[str, Any]] | None = None,
     others: Collection[str] = (),
 ) -> str:
     """docs/report.md: the conclusions, every printed number beside ours with its item's picture, our own pictures.
@@ -213,7 +210,6 @@ def report_page(
     Args:
         rows: of all items.
         out, ledger: where results and claims lie.
-        shown: the record behind an item's rows; None: that in `out`.
         others: see `list_items`.
     """
     own = {name: item for name, item in registry.items().items() if item.ours}
@@ -223,17 +219,15 @@ def report_page(
         concluded=concluded(out, ledger),
         summary=summary(rows),
         items=list_items(rows, others),
-        results=[
-            _result(name, rows, records.load(out, name) if shown is None else shown[name])
-            for name in dict.fromkeys(row["item"] for row in rows)
-        ],
+        results=[_result(name, rows, out) for name in dict.fromkeys(row["item"] for row in rows)],
         own=[{"name": name, "title": own[name].title, "lines": own_lines(out, name)} for name in drawn],
     )
 
 
-def _result(name: str, rows: Sequence[dict[str, Any]], record: Mapping[str, Any]) -> dict[str, Any]:
+def _result(name: str, rows: Sequence[dict[str, Any]], out: Path) -> dict[str, Any]:
     """One item of a paper, as the page shows it."""
     own = [row for row in rows if row["item"] == name]
+    record = _record(out, name, own[0]["scale"]) or {"table": [], "notes": []}
     ran = ran_in_words(record["table"])
     scale = f"Scale: {own[0]['scale']}." if any(row["seeds"] for row in own) else "Not run here."
     cells = []

@@ -89,7 +89,7 @@ def decided(paper: str, figures: Path, ledger: Path) -> Decided:
     """
     chosen = of_paper(paper)
     claims = {record["id"]: record for record in _records(ledger)}
-    cited = {cell.partition(": ")[0] for one in chosen for cell in one.cells}
+    cited = {cell.partition(": ")[0] for one in chosen for cell in (*one.cells, *one.turned)}
     own = [name for name, item in registry.items().items() if item.paper == paper and (not item.ours or name in cited)]
     rows = [
         row
